@@ -1,0 +1,71 @@
+/** Cordon and uncordon, with a mark that says who did it. */
+import type { V1Node } from "@kubernetes/client-node";
+import { ApiError, type Api } from "./api.ts";
+
+/** Annotation on nodes that this program cordoned; its value is `stack@stage`. */
+export const CORDON_MARK = "cluster-migration/cordoned-by";
+
+/** @returns whether this call changed the node */
+export async function cordon(api: Api, name: string, by: string): Promise<boolean> {
+  const node = await api.get<V1Node>(`/api/v1/nodes/${name}`);
+  if (node.spec?.unschedulable === true) return false;
+  await patch(api, name, { metadata: { annotations: { [CORDON_MARK]: by } }, spec: { unschedulable: true } });
+  return true;
+}
+
+/** @returns whether this call changed the node */
+export async function uncordon(api: Api, name: string): Promise<boolean> {
+  const node = await api.get<V1Node>(`/api/v1/nodes/${name}`);
+  const marked = CORDON_MARK in (node.metadata?.annotations ?? {});
+  if (node.spec?.unschedulable !== true && !marked) return false;
+  await patch(api, name, {
+    metadata: { annotations: { [CORDON_MARK]: null } },
+    spec: { unschedulable: null },
+  });
+  return node.spec?.unschedulable === true;
+}
+
+async function patch(api: Api, name: string, body: unknown): Promise<void> {
+  await api.request(`/api/v1/nodes/${name}`, {
+    method: "PATCH",
+    contentType: "application/merge-patch+json",
+    body,
+  });
+}
+
+export type Eviction =
+  | { readonly result: "accepted" }
+  /** Already gone, or another pod of the same name. */
+  | { readonly result: "gone" }
+  /** 429: a budget does not allow it now. */
+  | { readonly result: "blocked"; readonly message: string }
+  /** 500 and others: it will not get better by waiting. */
+  | { readonly result: "refused"; readonly message: string };
+
+/**
+ * Asks for one eviction of exactly this pod (UID precondition).
+ * Source: Kubernetes docs, API-initiated eviction: 429 a budget forbids it now, 500 misconfiguration such as several
+ * budgets on one pod.
+ */
+export async function evict(
+  api: Api,
+  pod: { namespace: string; name: string; uid: string },
+): Promise<Eviction> {
+  try {
+    await api.request(`/api/v1/namespaces/${pod.namespace}/pods/${pod.name}/eviction`, {
+      method: "POST",
+      body: {
+        apiVersion: "policy/v1",
+        kind: "Eviction",
+        metadata: { name: pod.name, namespace: pod.namespace },
+        deleteOptions: { preconditions: { uid: pod.uid } },
+      },
+    });
+    return { result: "accepted" };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.status === 404 || error.status === 409) return { result: "gone" };
+    if (error.status === 429) return { result: "blocked", message: error.message };
+    return { result: "refused", message: error.message };
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * Drains nodes through the eviction API, as fast as the budgets allow and no faster: it watches pods and budgets, asks
+ * for an eviction when the budgets on that pod allow one, and works on several nodes side by side. It can be stopped at
+ * any moment and run again: evictions are journaled, and each is for one pod UID.
+ */
+import type { BudgetFacts, PodFacts } from "../../analysis/inventory.ts";
+import { cordon, evict } from "../../cluster/actions.ts";
+import { throwIfStopped, type Context } from "../context.ts";
+import type { Entry, Journal } from "./journal.ts";
+import { stuckRefusal } from "./stuck.ts";
+import type { DrainView } from "./view.ts";
+
+export interface DrainSettings {
+  readonly nodes: readonly string[];
+  readonly acknowledge: readonly string[];
+  readonly maxNodesAtOnce: number;
+  readonly timeoutSeconds: number;
+}
+
+/** Eviction requests under way at once. */
+const REQUESTS_AT_ONCE = 16;
+/** Ask again for a pod after this, where no event says when: it is unhealthy, or its budget was not looked at yet. */
+const RETRY_MS = 2_000;
+/** A budget seemed to allow it and the server said no: its status was older than the server's. */
+const RACE_MS = 100;
+/** The loop also looks around without being woken: time limits, pods that end without an event of interest. */
+const TICK_MS = 500;
+
+export class DrainEngine {
+  readonly #context: Context;
+  readonly #settings: DrainSettings;
+  readonly #view: DrainView;
+  readonly #journal: Journal;
+  readonly #asked = new Set<string>();
+  /** Evictions that the API server accepted, by UID, until the pod is gone. */
+  readonly #accepted = new Map<string, Entry>();
+  readonly #retryAt = new Map<string, number>();
+  /** Evictions accepted since a budget's status was last seen; forgotten with the status object itself. */
+  readonly #spent = new WeakMap<BudgetFacts, number>();
+  readonly #finishedAt = new Map<string, Date>();
+  readonly #deadline: number;
+
+  constructor(context: Context, settings: DrainSettings, view: DrainView, journal: Journal) {
+    this.#context = context;
+    this.#settings = settings;
+    this.#view = view;
+    this.#journal = journal;
+    this.#deadline = context.now().getTime() + settings.timeoutSeconds * 1_000;
+    // What an earlier run asked for, and did not live to see the end of.
+    for (const entry of journal.entries) {
+      if (entry.event === "asked") this.#asked.add(entry.uid);
+      if (entry.event === "accepted") this.#accepted.set(entry.uid, entry);
+      if (entry.event === "gone") this.#accepted.delete(entry.uid);
+    }
+  }
+
+  /** @returns when the last pod of each node was gone. Throws Refusal (stuck, refused) or Interrupted. */
+  async run(): Promise<ReadonlyMap<string, Date>> {
+    for (;;) {
+      throwIfStopped(this.#context.signal);
+      await this.#noteGone();
+      const active = await this.#activeNodes();
+      if (active.length === 0) return this.#finishedAt;
+      if (this.#context.now().getTime() > this.#deadline) {
+        throw stuckRefusal(this.#settings, this.#view, "the time limit is over");
+      }
+      await this.#ask(active);
+      await this.#view.changed(TICK_MS);
+    }
+  }
+
+  /** Nodes at work now, in order, never more than the limit; a node with nothing left is finished and makes room. */
+  async #activeNodes(): Promise<string[]> {
+    const active: string[] = [];
+    for (const node of this.#settings.nodes) {
+      if (this.#finishedAt.has(node)) continue;
+      if (active.length >= this.#settings.maxNodesAtOnce) break;
+      const { document, progress, api } = this.#context;
+      if (await cordon(api, node, `${document.stack}@${document.stage}`)) progress(`node/${node} cordoned`);
+      const buckets = this.#view.bucketsOf(node, this.#settings.acknowledge);
+      if (buckets.refuse.length > 0)
+        throw stuckRefusal(this.#settings, this.#view, "pods that may not be evicted");
+      if (buckets.evict.length + buckets.ending.length > 0) active.push(node);
+      else {
+        this.#finishedAt.set(node, this.#context.now());
+        progress(`node/${node} drained`);
+      }
+    }
+    return active;
+  }
+
+  async #ask(nodes: readonly string[]): Promise<void> {
+    const due = nodes
+      .flatMap((node) => this.#view.bucketsOf(node, this.#settings.acknowledge).evict)
+      .filter((pod) => (this.#retryAt.get(pod.uid) ?? 0) <= this.#context.now().getTime());
+    const chosen: PodFacts[] = [];
+    for (const pod of due) {
+      if (chosen.length >= REQUESTS_AT_ONCE) break;
+      const budgets = this.#view.budgetsOf(pod);
+      if (!this.#mayGo(pod, budgets)) continue;
+      // Counted before the request is sent, so that two pods never spend the same allowance.
+      for (const budget of budgets) this.#spent.set(budget, (this.#spent.get(budget) ?? 0) + 1);
+      chosen.push(pod);
+    }
+    await Promise.all(chosen.map((pod) => this.#evictOne(pod)));
+  }
+
+  /** An unhealthy pod may go although its budget allows no disruption; only the API server can tell, so it is asked. */
+  #mayGo(pod: PodFacts, budgets: readonly BudgetFacts[]): boolean {
+    if (!pod.ready) return true;
+    return budgets.every(
+      (budget) =>
+        budget.status === null || budget.status.disruptionsAllowed - (this.#spent.get(budget) ?? 0) > 0,
+    );
+  }
+
+  async #evictOne(pod: PodFacts): Promise<void> {
+    if (!this.#asked.has(pod.uid)) {
+      this.#asked.add(pod.uid);
+      await this.#write("asked", pod);
+      this.#context.progress(`evicting pod ${pod.namespace}/${pod.name}`);
+    }
+    const answer = await evict(this.#context.api, pod);
+    if (answer.result === "refused") throw stuckRefusal(this.#settings, this.#view, answer.message);
+    if (answer.result === "accepted") {
+      this.#accepted.set(pod.uid, await this.#write("accepted", pod));
+      // The watch will say that it is ending; until then it is not asked for again.
+      this.#retryAt.set(pod.uid, this.#context.now().getTime() + RETRY_MS);
+    } else {
+      if (answer.result === "blocked") await this.#write("blocked", pod);
+      this.#retryAt.set(pod.uid, this.#context.now().getTime() + (pod.ready ? RACE_MS : RETRY_MS));
+    }
+  }
+
+  async #noteGone(): Promise<void> {
+    const gone = [...this.#accepted].filter(([uid]) => !this.#view.has(uid));
+    for (const [uid, entry] of gone) {
+      this.#accepted.delete(uid);
+      await this.#journal.write({ ...entry, event: "gone", at: this.#context.now().toISOString() });
+      this.#context.progress(`pod/${entry.pod} evicted`);
+    }
+  }
+
+  async #write(event: Entry["event"], pod: PodFacts): Promise<Entry> {
+    const entry: Entry = {
+      at: this.#context.now().toISOString(),
+      event,
+      node: pod.nodeName ?? "",
+      pod: `${pod.namespace}/${pod.name}`,
+      uid: pod.uid,
+      owner: pod.controller === null ? null : `${pod.controller.kind}/${pod.controller.name}`,
+      budgets: this.#view.budgetsOf(pod).map(describeBudget),
+    };
+    await this.#journal.write(entry);
+    return entry;
+  }
+}
+
+export function describeBudget(budget: BudgetFacts): string {
+  const status = budget.status;
+  return status === null
+    ? `${budget.name}: not looked at yet`
+    : `${budget.name}: ${status.disruptionsAllowed} allowed, ${status.currentHealthy} healthy, ${status.desiredHealthy} wanted`;
+}

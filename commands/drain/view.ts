@@ -1,0 +1,117 @@
+/** What a drain looks at, kept true by watches: pods by node, budgets, and which pods may be evicted. */
+import type { V1Pod, V1PodDisruptionBudget } from "@kubernetes/client-node";
+import { BudgetIndex } from "../../analysis/budgets.ts";
+import { classifyPods, type PodDecision } from "../../analysis/drain-filters.ts";
+import type { BudgetFacts, Inventory, PodFacts } from "../../analysis/inventory.ts";
+import type { Api } from "../../cluster/api.ts";
+import { budgetFacts, podFacts, readInventory } from "../../cluster/inventory.ts";
+import { LiveCollection } from "../../cluster/live.ts";
+
+export interface Buckets {
+  readonly evict: readonly PodFacts[];
+  /** Ending already: not asked for again, but the node is not empty before they are gone. */
+  readonly ending: readonly PodFacts[];
+  readonly refuse: readonly PodDecision[];
+}
+
+export class DrainView {
+  /** As it was at the start: owners of pods do not change while a drain goes on. */
+  readonly start: Inventory;
+  readonly #pods: LiveCollection<PodFacts>;
+  readonly #budgets: LiveCollection<BudgetFacts>;
+  #index: { byNode: Map<string, PodFacts[]>; budgets: BudgetIndex } | undefined;
+  #changed = false;
+  #wake: (() => void) | undefined;
+
+  private constructor(
+    start: Inventory,
+    pods: LiveCollection<PodFacts>,
+    budgets: LiveCollection<BudgetFacts>,
+  ) {
+    this.start = start;
+    this.#pods = pods;
+    this.#budgets = budgets;
+    for (const live of [pods, budgets]) {
+      live.onChange(() => {
+        this.#index = undefined;
+        this.#changed = true;
+        this.#wake?.();
+      });
+    }
+  }
+
+  static async open(api: Api, signal: AbortSignal): Promise<DrainView> {
+    const [start, pods, budgets] = await Promise.all([
+      readInventory(api),
+      LiveCollection.start<V1Pod, PodFacts>(api, "/api/v1/pods", podFacts, signal),
+      LiveCollection.start<V1PodDisruptionBudget, BudgetFacts>(
+        api,
+        "/apis/policy/v1/poddisruptionbudgets",
+        budgetFacts,
+        signal,
+      ),
+    ]);
+    return new DrainView(start, pods, budgets);
+  }
+
+  has(uid: string): boolean {
+    return this.#pods.items.has(uid);
+  }
+
+  /** Resolves at the next change (at once, if one came since the last call), or after the limit. */
+  async changed(limitMs: number): Promise<void> {
+    if (!this.#changed) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, limitMs);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      this.#wake = undefined;
+    }
+    this.#changed = false;
+  }
+
+  bucketsOf(node: string, acknowledge: readonly string[]): Buckets {
+    const pods = this.#indexed().byNode.get(node) ?? [];
+    const buckets = classifyPods(pods, { acknowledged: acknowledge, workloads: this.start.workloads });
+    return {
+      evict: buckets.evict.map((decision) => decision.pod),
+      ending: buckets.waitFor.map((decision) => decision.pod),
+      refuse: buckets.refuse,
+    };
+  }
+
+  /** Pods of DaemonSets on this node: they stay, and people are told. */
+  skippedDaemons(node: string): readonly PodFacts[] {
+    return (this.#indexed().byNode.get(node) ?? []).filter((pod) => pod.controller?.kind === "DaemonSet");
+  }
+
+  budgetsOf(pod: PodFacts): readonly BudgetFacts[] {
+    return this.#indexed().budgets.covering(pod);
+  }
+
+  /** The world as it is now, for findings. */
+  now(): Inventory {
+    return {
+      ...this.start,
+      pods: [...this.#pods.items.values()],
+      budgets: [...this.#budgets.items.values()],
+    };
+  }
+
+  #indexed(): { byNode: Map<string, PodFacts[]>; budgets: BudgetIndex } {
+    if (this.#index === undefined) {
+      const byNode = new Map<string, PodFacts[]>();
+      for (const pod of this.#pods.items.values()) {
+        if (pod.nodeName === null) continue;
+        const there = byNode.get(pod.nodeName);
+        if (there === undefined) byNode.set(pod.nodeName, [pod]);
+        else there.push(pod);
+      }
+      this.#index = { byNode, budgets: new BudgetIndex([...this.#budgets.items.values()]) };
+    }
+    return this.#index;
+  }
+}

@@ -1,0 +1,108 @@
+/** Settings of the plan `upgrade`. */
+import { z } from "zod";
+import {
+  Argv,
+  DnsLabel,
+  EtcdEndpoint,
+  FilePath,
+  KubernetesVersion,
+  NodeName,
+  PodRef,
+  ruled,
+  Seconds,
+} from "./scalars.ts";
+
+const count = (rule: string) => ruled(z.number().int().min(1), rule, "give a whole number, 1 or more");
+
+/** The rehearsed drain of one node (U2 to U5): what stands on it, and how much of it must keep serving. */
+const Drill = z
+  .strictObject({
+    node: NodeName,
+    namespace: DnsLabel.default("ops-upgrade"),
+    name: DnsLabel.default("web"),
+    image: ruled(
+      z.string().min(1),
+      "a container image reference",
+      "give an image that the cluster can pull, by digest where you can",
+    ).default("registry.k8s.io/pause:3.10"),
+    replicas: count("a whole number of replicas").default(3),
+    minAvailable: count("a whole number of pods that must stay available").default(2),
+  })
+  .refine((drill) => drill.minAvailable < drill.replicas, {
+    path: ["minAvailable"],
+    error:
+      "minAvailable must be below replicas: otherwise the budget allows no eviction, and a drain never ends",
+  });
+
+const Drain = z.strictObject({
+  /** Pods that may be lost for good (no controller) or lose their emptyDir data, one by one. */
+  acknowledge: z.array(PodRef).default([]),
+  timeoutSeconds: Seconds.default(1800),
+  /** Nodes drained side by side. */
+  maxNodesAtOnce: count("a whole number of nodes").default(1),
+  /** What the forecast expects: from a substitute's creation until it is Ready, and from an eviction until the pod is gone. */
+  readySeconds: Seconds.default(10),
+  terminationSeconds: Seconds.default(5),
+});
+
+/** Which node is upgraded when; default: the first control-plane node, a quarter of the others, the rest. */
+const Rollout = z.strictObject({
+  canary: NodeName.optional(),
+  /** Nodes of batch1, batch2, …, by name. */
+  batches: z.array(z.array(NodeName).min(1)).optional(),
+  /** Or their number only. */
+  batchSizes: z.array(count("a whole number of nodes")).optional(),
+});
+
+const Etcd = z.strictObject({
+  endpoints: z.array(EtcdEndpoint).min(1),
+  cacert: FilePath.optional(),
+  cert: FilePath.optional(),
+  key: FilePath.optional(),
+  /** A snapshot older than this is not fresh: nothing irreversible goes on with it. */
+  maxSnapshotAgeMinutes: ruled(z.number().positive(), "minutes, above 0", "give a number of minutes").default(
+    30,
+  ),
+});
+
+/** How a command reaches a node, and how packages are installed there. `{node}`, `{version}`, `{package}` are filled in. */
+const Machine = z.strictObject({
+  exec: Argv,
+  installKubeadm: z.array(Argv).default([
+    ["apt-mark", "unhold", "kubeadm"],
+    ["apt-get", "install", "-y", "kubeadm={package}-*"],
+    ["apt-mark", "hold", "kubeadm"],
+  ]),
+  installKubelet: z.array(Argv).default([
+    ["apt-mark", "unhold", "kubelet", "kubectl"],
+    ["apt-get", "install", "-y", "kubelet={package}-*", "kubectl={package}-*"],
+    ["apt-mark", "hold", "kubelet", "kubectl"],
+    ["systemctl", "daemon-reload"],
+    ["systemctl", "restart", "kubelet"],
+  ]),
+  /** Limit for one command on one machine. */
+  timeoutSeconds: Seconds.default(900),
+});
+
+/** How a check is believed: true so many times in a row. */
+const Verify = z.strictObject({
+  successes: count("a whole number of successes in a row").default(3),
+  intervalSeconds: Seconds.default(2),
+  timeoutSeconds: Seconds.default(600),
+});
+
+export const UpgradeConfig = z.strictObject({
+  target: KubernetesVersion,
+  /** The order in which control-plane nodes are upgraded; default: those that carry the role label, by name. */
+  controlPlane: z.array(NodeName).min(1).optional(),
+  drill: Drill,
+  drain: Drain.prefault({}),
+  rollout: Rollout.prefault({}),
+  etcd: Etcd,
+  machine: Machine,
+  /** The document whose `answers` become skew.yaml; default: one made for the live API server's minor. */
+  skewTemplate: FilePath.optional(),
+  verify: Verify.prefault({}),
+});
+
+export type UpgradeConfig = z.output<typeof UpgradeConfig>;

@@ -1,0 +1,3 @@
+import { run } from "./plans/run.ts";
+
+export default run;

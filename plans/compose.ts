@@ -1,0 +1,145 @@
+/** Declares the whole stack at its target stage: history, the stage that is entered or stood in, and the way back. */
+import * as kubernetes from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { StageRecord } from "../cluster/record.ts";
+import type { CommandResult } from "../commands/document.ts";
+import type { ClusterCommand } from "../components/cluster-command.ts";
+import type { StackConfig } from "../config/stack.ts";
+import type { CarriedFacts } from "./facts.ts";
+import { checkOf, gateOf, recordOf, StageFrame, wayBackGateOf, type FrameArgs } from "./frame.ts";
+import type { Plan } from "./plan.ts";
+import type { Stage } from "./stage.ts";
+
+export interface ComposeArgs {
+  readonly config: StackConfig;
+  readonly stack: string;
+  readonly plan: Plan;
+  readonly target: number;
+  readonly record: StageRecord;
+  readonly facts: CarriedFacts;
+}
+
+export interface StackOutputs {
+  /** The stage applied in full: known only when its check has passed. */
+  readonly stage: pulumi.Output<string>;
+  readonly plan: string;
+  readonly facts: CarriedFacts;
+  /** Per command: file, checksum and time of its evidence. */
+  readonly evidence: pulumi.Output<Readonly<Record<string, CommandResult["evidence"]>>>;
+}
+
+export function composeStack({ config, stack, plan, target, record, facts }: ComposeArgs): StackOutputs {
+  const provider = new kubernetes.Provider("cluster", {
+    kubeconfig: config.cluster.kubeconfig,
+    context: config.cluster.context,
+    // Identity is the name in the config: another path to the same cluster replaces nothing.
+    clusterIdentifier: config.cluster.name,
+    // An API server that is out of reach must never make the engine forget what stands on it.
+    deleteUnreachable: false,
+  });
+  const args: FrameArgs = {
+    stack,
+    plan: config.plan,
+    cluster: config.cluster,
+    out: config.out,
+    facts,
+    record,
+    steady: plan.steady,
+    ...(plan.etcd === undefined ? {} : { etcd: plan.etcd }),
+  };
+  const commands: ClusterCommand[] = [];
+  let before: readonly pulumi.Resource[] = [];
+  for (const stage of plan.stages.slice(0, target)) {
+    const check = past(args, plan, stage, provider, before, commands);
+    before = [check.resource];
+  }
+  const stage = plan.stages[target];
+  if (stage === undefined) throw new RangeError(`no stage of index ${target}`);
+  // Torn down half-way a cluster would be left between two stages: only at either end may the stack go.
+  const holds = target > 0 && target < plan.stages.length - 1;
+  const check =
+    record.came === "forward"
+      ? entered(args, plan, stage, provider, before, commands, holds)
+      : returnedTo(args, plan, stage, provider, before, commands, holds);
+  const evidence = pulumi
+    .all(commands.map((command) => command.evidence.apply((one) => [command.name, one] as const)))
+    .apply((all) => Object.fromEntries(all));
+  return {
+    // Outputs are recorded as soon as they are known, also by an `up` that fails: this one waits for the check.
+    stage: check.stdout.apply(() => stage.name),
+    plan: config.plan,
+    facts,
+    evidence,
+  };
+}
+
+/** A stage that was applied before: what it declares stands; its commands are history. */
+function past(
+  args: FrameArgs,
+  plan: Plan,
+  stage: Stage,
+  provider: kubernetes.Provider,
+  before: readonly pulumi.Resource[],
+  commands: ClusterCommand[],
+): ClusterCommand {
+  const gate = gateOf(args, stage, true, before);
+  const frame = new StageFrame(stage, args, provider, { history: true, before: [gate.resource] });
+  plan.compose(frame);
+  const check = checkOf(args, stage, true, [gate.resource, ...frame.done]);
+  commands.push(gate, ...frame.commands, check);
+  return check;
+}
+
+function entered(
+  args: FrameArgs,
+  plan: Plan,
+  stage: Stage,
+  provider: kubernetes.Provider,
+  before: readonly pulumi.Resource[],
+  commands: ClusterCommand[],
+  holds: boolean,
+): ClusterCommand {
+  const gate = gateOf(args, stage, false, before);
+  const record = recordOf(args, holds, provider, [gate.resource]);
+  const frame = new StageFrame(stage, args, provider, {
+    history: false,
+    before: [gate.resource, record.resource],
+  });
+  plan.compose(frame);
+  const check = checkOf(args, stage, false, [record.resource, ...frame.done]);
+  commands.push(gate, ...frame.commands, check);
+  return check;
+}
+
+/** Stages above were undone, the last one first; then the stage's own check has to hold again. */
+function returnedTo(
+  args: FrameArgs,
+  plan: Plan,
+  stage: Stage,
+  provider: kubernetes.Provider,
+  before: readonly pulumi.Resource[],
+  commands: ClusterCommand[],
+  holds: boolean,
+): ClusterCommand {
+  const wayBack = wayBackGateOf(args, stage);
+  const record = recordOf(args, holds, provider, [wayBack.resource]);
+  commands.push(wayBack);
+  let after: readonly pulumi.Resource[] = [record.resource];
+  for (const name of args.record.undone) {
+    const undone = plan.stages.find((one) => one.name === name);
+    if (undone === undefined) continue;
+    const frame = new StageFrame(undone, args, provider, { history: false, before: after, prefix: "undo-" });
+    plan.undo(frame);
+    commands.push(...frame.commands);
+    if (frame.done.length > 0) after = frame.done;
+  }
+  const gate = gateOf(args, stage, true, before);
+  const frame = new StageFrame(stage, args, provider, {
+    history: stage.rereads !== true,
+    before: [gate.resource],
+  });
+  plan.compose(frame);
+  const check = checkOf(args, stage, false, [...after, ...frame.done]);
+  commands.push(gate, ...frame.commands, check);
+  return check;
+}

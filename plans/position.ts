@@ -1,0 +1,48 @@
+/** The record of the stage last begun: whose it is, and what it says next. Pure. */
+import type { Finding } from "../analysis/finding.ts";
+import type { StageRecord } from "../cluster/record.ts";
+import type { Transition } from "./transition.ts";
+
+/** One cluster, one stack, one plan. */
+export function recordFindings(
+  record: StageRecord | null,
+  own: { readonly stack: string; readonly plan: string; readonly context: string },
+): Finding[] {
+  if (record === null || (record.stack === own.stack && record.plan === own.plan)) return [];
+  return [
+    {
+      code: "CLUSTER-TAKEN",
+      severity: "refuse",
+      subject: "cluster-migration:cluster",
+      message: `the cluster of context '${own.context}' is at stage '${record.stage}' of plan '${record.plan}' of stack ${record.stack}`,
+      rule: "one stack works on a cluster at a time: its record is ConfigMap kube-system/cluster-migration",
+      repair: `finish that plan, or end it there (\`pulumi destroy --stack ${record.stack}\`); or choose the context that was meant`,
+    },
+  ];
+}
+
+export function nextRecord({
+  stack,
+  plan,
+  stage,
+  transition,
+  live,
+}: {
+  readonly stack: string;
+  readonly plan: string;
+  readonly stage: string;
+  readonly transition: Transition;
+  readonly live: StageRecord | null;
+}): StageRecord {
+  if (transition.kind === "settled" && live !== null) return live;
+  const attempt = (live?.attempt ?? 0) + 1;
+  return {
+    stack,
+    plan,
+    stage,
+    came: transition.kind === "back" ? "back" : "forward",
+    undone: transition.undo.map((one) => one.name),
+    attempt,
+    since: transition.resumes && live !== null ? live.since : attempt,
+  };
+}

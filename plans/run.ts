@@ -1,0 +1,108 @@
+/**
+ * The program: config, position, decision, foresight, composition, outputs. Everything that can be refused is refused
+ * before the first resource is declared.
+ */
+import * as pulumi from "@pulumi/pulumi";
+import { describe, type Finding } from "../analysis/finding.ts";
+import type { Inventory } from "../analysis/inventory.ts";
+import { ConnectError, openCluster, unreachable } from "../cluster/connect.ts";
+import { readInventory } from "../cluster/inventory.ts";
+import { readRecord, type StageRecord } from "../cluster/record.ts";
+import { outFindings } from "../config/out.ts";
+import { parseStackConfig, type StackConfig } from "../config/stack.ts";
+import { composeStack, type StackOutputs } from "./compose.ts";
+import { CarriedFacts, factsOf } from "./facts.ts";
+import type { Plan } from "./plan.ts";
+import { nextRecord, recordFindings } from "./position.ts";
+import { tell } from "./tell.ts";
+import { decide } from "./transition.ts";
+import { makeUpgradePlan } from "./upgrade/index.ts";
+
+export async function run(): Promise<StackOutputs> {
+  const config = readConfig();
+  const stack = `${pulumi.getOrganization()}/${pulumi.getProject()}/${pulumi.getStack()}`;
+  const [own, world] = await Promise.all([readOwnOutputs(stack), readCluster(config)]);
+  refuse(recordFindings(world.record, { stack, plan: config.plan, context: config.cluster.context }));
+
+  const live = factsOf(world.inventory);
+  const plan = makePlan(config, own.facts ?? live);
+  const decision = decide(
+    plan.stages,
+    { applied: own.stage, begun: world.record?.stage ?? null },
+    config.stage,
+  );
+  if (!decision.ok) throw refusal([decision.problem]);
+  const { transition } = decision;
+  // The inventory is taken anew when its stage is entered, also on the way back to it; from then on it is carried.
+  const taken = transition.target === 0 && transition.kind !== "settled";
+  const facts = taken || own.facts === null ? live : own.facts;
+
+  const told = tell(plan, transition, world.inventory);
+  refuse(told.refusals);
+  if (pulumi.runtime.isDryRun()) await pulumi.log.info(told.lines.join("\n"));
+  for (const warning of told.warnings) await pulumi.log.warn(describe(warning));
+
+  const record = nextRecord({
+    stack,
+    plan: config.plan,
+    stage: config.stage,
+    transition,
+    live: world.record,
+  });
+  return composeStack({
+    config,
+    stack,
+    plan: taken ? makePlan(config, facts) : plan,
+    target: transition.target,
+    record,
+    facts,
+  });
+}
+
+function makePlan(config: StackConfig, facts: CarriedFacts): Plan {
+  const made = makeUpgradePlan(config, facts);
+  if (!made.ok) throw refusal(made.problems);
+  return made.plan;
+}
+
+function readConfig(): StackConfig {
+  const parsed = parseStackConfig(pulumi.runtime.allConfig(), pulumi.getProject());
+  if (!parsed.ok) throw refusal(parsed.problems);
+  refuse(outFindings(parsed.config.out));
+  return parsed.config;
+}
+
+/** The stack's own last outputs, at preview too. A stack that was never updated has none. */
+async function readOwnOutputs(stack: string): Promise<{ stage: string | null; facts: CarriedFacts | null }> {
+  const self = new pulumi.StackReference(stack);
+  const [stage, facts] = await Promise.all([self.getOutputDetails("stage"), self.getOutputDetails("facts")]);
+  const stored: unknown = stage.value;
+  return {
+    stage: typeof stored === "string" ? stored : null,
+    facts: facts.value === undefined || facts.value === null ? null : CarriedFacts.parse(facts.value),
+  };
+}
+
+async function readCluster(
+  config: StackConfig,
+): Promise<{ inventory: Inventory; record: StageRecord | null }> {
+  try {
+    const api = openCluster(config.cluster);
+    const [inventory, record] = await Promise.all([readInventory(api), readRecord(api)]);
+    return { inventory, record };
+  } catch (error) {
+    const finding = error instanceof ConnectError ? error.finding : unreachable(error);
+    if (finding === undefined) throw error;
+    throw refusal([finding]);
+  }
+}
+
+function refuse(findings: readonly Finding[]): void {
+  if (findings.length > 0) throw refusal(findings);
+}
+
+/** One message with every problem; the engine prints it without a stack trace. */
+function refusal(findings: readonly Finding[]): pulumi.RunError {
+  const count = findings.length === 1 ? "1 problem" : `${findings.length} problems`;
+  return new pulumi.RunError(`nothing was changed: ${count}\n\n${findings.map(describe).join("\n\n")}\n`);
+}

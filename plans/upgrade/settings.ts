@@ -1,0 +1,88 @@
+/** What the plan's config means for one cluster: names filled in from its nodes. Pure. */
+import type { Finding } from "../../analysis/finding.ts";
+import {
+  checkRollout,
+  planRollout,
+  RolloutError,
+  type Rollout,
+  type RolloutStage,
+} from "../../analysis/rollout.ts";
+import type { UpgradeConfig } from "../../config/upgrade.ts";
+import type { CarriedFacts } from "../facts.ts";
+
+export interface Settings {
+  readonly config: UpgradeConfig;
+  /** Machines of the control plane, in the order in which they are upgraded. */
+  readonly controlPlane: readonly string[];
+  readonly rollout: Rollout;
+}
+
+export const STAGE_LABEL = "upgrade.labhub.io/stage";
+
+/** Settings, or everything that is wrong with the config on these nodes. */
+export function settle(
+  config: UpgradeConfig,
+  facts: CarriedFacts,
+):
+  | { readonly ok: true; readonly settings: Settings }
+  | { readonly ok: false; readonly problems: readonly Finding[] } {
+  const names = facts.nodes.map((node) => node.name);
+  const problems: Finding[] = [];
+  const controlPlane =
+    config.controlPlane ?? facts.nodes.filter((node) => node.controlPlane).map((node) => node.name);
+  if (controlPlane.length === 0) {
+    problems.push({
+      code: "CONTROL-PLANE-UNKNOWN",
+      severity: "refuse",
+      subject: "cluster-migration:upgrade.controlPlane",
+      message: "no node carries the label node-role.kubernetes.io/control-plane, and the config names none",
+      rule: "the machines of the control plane are upgraded first, the first of them by `kubeadm upgrade apply`",
+      repair: "name them in order: pulumi config set --path 'upgrade.controlPlane[0]' NODE",
+    });
+  }
+  const rollout = plan(config, facts, problems);
+  problems.push(
+    ...checkRollout(rollout, names).map((finding) => ({
+      ...finding,
+      subject: `cluster-migration:upgrade.rollout: ${finding.subject}`,
+    })),
+  );
+  return problems.length > 0
+    ? { ok: false, problems }
+    : { ok: true, settings: { config, controlPlane, rollout } };
+}
+
+function plan(config: UpgradeConfig, facts: CarriedFacts, problems: Finding[]): Rollout {
+  const { canary, batches, batchSizes } = config.rollout;
+  const nodes = facts.nodes.map(({ name }) => ({ name, controlPlane: isControlPlane(config, facts, name) }));
+  try {
+    return planRollout(nodes, {
+      ...(canary === undefined ? {} : { canary }),
+      ...(batches === undefined ? {} : { lists: batches }),
+      ...(batchSizes === undefined ? {} : { sizes: batchSizes }),
+    });
+  } catch (error) {
+    if (!(error instanceof RolloutError)) throw error;
+    problems.push({
+      code: "ROLLOUT-IMPOSSIBLE",
+      severity: "refuse",
+      subject: "cluster-migration:upgrade.rollout",
+      message: error.message,
+      rule: "a canary of one node, then batches that hold every other node once",
+      repair: "name a canary and the batches, or their sizes, or neither",
+    });
+    return planRollout(nodes);
+  }
+}
+
+function isControlPlane(config: UpgradeConfig, facts: CarriedFacts, name: string): boolean {
+  return (
+    config.controlPlane?.includes(name) ?? facts.nodes.some((node) => node.name === name && node.controlPlane)
+  );
+}
+
+/** Stages of the rollout that come before this one. */
+export function rolloutBefore(settings: Settings, stage: string): readonly RolloutStage[] {
+  const index = settings.rollout.stages.findIndex((one) => one.stage === stage);
+  return settings.rollout.stages.slice(0, index === -1 ? settings.rollout.stages.length : index);
+}
