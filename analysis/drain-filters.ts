@@ -76,6 +76,7 @@ const FILTERS: readonly Filter[] = [
         : null,
   },
   {
+    // Nothing runs in it; it goes with its node, and its logs stay readable until then.
     name: "finished",
     judge: ({ phase }) => (phase === "Succeeded" || phase === "Failed" ? skip(`finished (${phase})`) : null),
   },

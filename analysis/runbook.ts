@@ -41,6 +41,8 @@ export interface RunbookFacts {
 export function renderRunbook(facts: RunbookFacts): string {
   const { nodes, rollout } = facts;
   if (nodes.length === 0) throw new RangeError("a runbook needs at least one node");
+  if (facts.serverVersions.length === 0)
+    throw new RangeError("a runbook needs the version of at least one API server");
   const wrong = checkRollout(
     rollout,
     nodes.map(({ name }) => name),

@@ -36,6 +36,8 @@ export function composeStack({ config, stack, plan, target, record, facts }: Com
     clusterIdentifier: config.cluster.name,
     // An API server that is out of reach must never make the engine forget what stands on it.
     deleteUnreachable: false,
+    // The record of the stage last begun changes in place: a replacement would take it away for a moment.
+    enableConfigMapMutable: true,
   });
   const args: FrameArgs = {
     stack,

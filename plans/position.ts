@@ -1,6 +1,7 @@
 /** The record of the stage last begun: whose it is, and what it says next. Pure. */
 import type { Finding } from "../analysis/finding.ts";
 import type { StageRecord } from "../cluster/record.ts";
+import type { CarriedFacts } from "./facts.ts";
 import type { Transition } from "./transition.ts";
 
 /** One cluster, one stack, one plan. */
@@ -17,6 +18,21 @@ export function recordFindings(
       message: `the cluster of context '${own.context}' is at stage '${record.stage}' of plan '${record.plan}' of stack ${record.stack}`,
       rule: "one stack works on a cluster at a time: its record is ConfigMap kube-system/cluster-migration",
       repair: `finish that plan, or end it there (\`pulumi destroy --stack ${record.stack}\`); or choose the context that was meant`,
+    },
+  ];
+}
+
+/** The cluster is the one that the stack was begun on. */
+export function clusterFindings(carried: CarriedFacts | null, live: CarriedFacts, context: string): Finding[] {
+  if (carried === null || carried.clusterUid === live.clusterUid) return [];
+  return [
+    {
+      code: "BOUND-CLUSTER",
+      severity: "refuse",
+      subject: "cluster-migration:cluster.context",
+      message: `context '${context}' leads to cluster ${live.clusterUid}; this stack works on cluster ${carried.clusterUid}`,
+      rule: "a stack is bound to the UID of its cluster's namespace kube-system",
+      repair: "choose the context of this stack's cluster; for another cluster make another stack (`pulumi stack init`)",
     },
   ];
 }

@@ -13,7 +13,7 @@ import { parseStackConfig, type StackConfig } from "../config/stack.ts";
 import { composeStack, type StackOutputs } from "./compose.ts";
 import { CarriedFacts, factsOf } from "./facts.ts";
 import type { Plan } from "./plan.ts";
-import { nextRecord, recordFindings } from "./position.ts";
+import { clusterFindings, nextRecord, recordFindings } from "./position.ts";
 import { tell } from "./tell.ts";
 import { decide } from "./transition.ts";
 import { makeUpgradePlan } from "./upgrade/index.ts";
@@ -25,6 +25,7 @@ export async function run(): Promise<StackOutputs> {
   refuse(recordFindings(world.record, { stack, plan: config.plan, context: config.cluster.context }));
 
   const live = factsOf(world.inventory);
+  refuse(clusterFindings(own.facts, live, config.cluster.context));
   const plan = makePlan(config, own.facts ?? live);
   const decision = decide(
     plan.stages,

@@ -91,7 +91,7 @@ function withoutGo(works: readonly Work[], reason: string, install: string): Too
   });
   return new ToolchainError(
     [
-      `${works.length} of the tools are neither installed nor in the cache, and must be built, but there is ${reason}.`,
+      `${works.length} of the tools are neither installed nor in the cache, and cannot be built: ${reason}.`,
       `Install ${install}, or provide the tools themselves:`,
       ...ways,
     ].join("\n"),
@@ -182,7 +182,8 @@ function summary(located: readonly Located[], missing: number): string {
     [count("cache"), "in the cache"],
     [missing, "to build"],
   ].filter(([n]) => n !== 0);
-  return `${located.length + missing} tools: ${parts.map(([n, what]) => `${n} ${what}`).join(", ")}`;
+  const total = located.length + missing;
+  return `${total} ${total === 1 ? "tool" : "tools"}: ${parts.map(([n, what]) => `${n} ${what}`).join(", ")}`;
 }
 
 /**

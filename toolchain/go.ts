@@ -69,7 +69,7 @@ export async function findGo(pins: readonly Pin[], env: NodeJS.ProcessEnv): Prom
     else if (compareVersions(version, needed) < 0) passedOver.push(`${path} is Go ${show(version)}`);
     else return { kind: "go", go: { path, version: show(version) } };
   }
-  if (passedOver.length === 0) return { kind: "none", reason: "no Go on PATH", install };
+  if (passedOver.length === 0) return { kind: "none", reason: "there is no Go on PATH", install };
   return { kind: "none", reason: `the Go on PATH is too old: ${passedOver.join("; ")}`, install };
 }
 

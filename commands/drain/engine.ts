@@ -37,6 +37,7 @@ export class DrainEngine {
   readonly #retryAt = new Map<string, number>();
   /** Evictions accepted since a budget's status was last seen; forgotten with the status object itself. */
   readonly #spent = new WeakMap<BudgetFacts, number>();
+  readonly #cordoned = new Set<string>();
   readonly #finishedAt = new Map<string, Date>();
   readonly #deadline: number;
 
@@ -60,7 +61,11 @@ export class DrainEngine {
       throwIfStopped(this.#context.signal);
       await this.#noteGone();
       const active = await this.#activeNodes();
-      if (active.length === 0) return this.#finishedAt;
+      if (active.length === 0) {
+        // The last pods may have gone while the nodes were looked at.
+        await this.#noteGone();
+        return this.#finishedAt;
+      }
       if (this.#context.now().getTime() > this.#deadline) {
         throw stuckRefusal(this.#settings, this.#view, "the time limit is over");
       }
@@ -75,8 +80,7 @@ export class DrainEngine {
     for (const node of this.#settings.nodes) {
       if (this.#finishedAt.has(node)) continue;
       if (active.length >= this.#settings.maxNodesAtOnce) break;
-      const { document, progress, api } = this.#context;
-      if (await cordon(api, node, `${document.stack}@${document.stage}`)) progress(`node/${node} cordoned`);
+      await this.#cordonOnce(node);
       const buckets = this.#view.bucketsOf(node, this.#settings.acknowledge);
       if (buckets.refuse.length > 0)
         throw stuckRefusal(this.#settings, this.#view, "pods that may not be evicted");
@@ -87,6 +91,13 @@ export class DrainEngine {
       }
     }
     return active;
+  }
+
+  async #cordonOnce(node: string): Promise<void> {
+    if (this.#cordoned.has(node)) return;
+    const { document, progress, api } = this.#context;
+    if (await cordon(api, node, `${document.stack}@${document.stage}`)) progress(`node/${node} cordoned`);
+    this.#cordoned.add(node);
   }
 
   async #ask(nodes: readonly string[]): Promise<void> {

@@ -1,9 +1,11 @@
 /** U4 and every drain of a rollout: one function, used by the drain command and by the upgrade of nodes. */
 import { z } from "zod";
 import { forecastDrain } from "../../analysis/drain-forecast.ts";
+import { readInventory } from "../../cluster/inventory.ts";
 import { printTable } from "../../cluster/tables.ts";
 import { defineCommand, Refusal, type Context } from "../context.ts";
 import { judge } from "../../analysis/conditions/index.ts";
+import { holdsSteadily } from "../steady.ts";
 import { DrainEngine } from "./engine.ts";
 import { Journal } from "./journal.ts";
 import { drainText } from "./text.ts";
@@ -76,12 +78,25 @@ export const drain = defineCommand({
     const report = await drainNodes(context, spec);
     if (listNamespace !== null) {
       await context.artefact("drain.txt", `${report.output.join("\n")}\n`);
-      const rows = await printTable(context.api, `/api/v1/namespaces/${listNamespace}/pods`, true);
-      await context.artefact("after-drain.txt", `${rows.slice(1).join("\n")}\n`);
+      await context.artefact("after-drain.txt", `${(await listSettled(context, spec, listNamespace)).join("\n")}\n`);
     }
     return {
-      summary: `${report.nodes.join(", ")} drained: ${report.evicted} evictions in ${report.seconds.toFixed(1)} s (forecast ${report.forecastSeconds.toFixed(1)} s)`,
+      summary:
+        `${report.nodes.join(", ")} drained: ${report.evicted} evictions in ${report.seconds.toFixed(1)} s ` +
+        `(forecast ${report.forecastSeconds.toFixed(1)} s)`,
       seen: { ...report },
     };
   },
 });
+
+/** Where the pods are once the substitutes are Ready: before that the list would not say where they will run. */
+async function listSettled(context: Context, spec: DrainSpec, namespace: string): Promise<string[]> {
+  const steady = { successes: 1, intervalSeconds: 0.5, timeoutSeconds: spec.timeoutSeconds };
+  const { findings } = await holdsSteadily(context, steady, async () => {
+    const inventory = await readInventory(context.api);
+    const workloads = inventory.workloads.filter((workload) => workload.namespace === namespace);
+    return judge({ inventory: { ...inventory, workloads } }, { condition: "workloads-ready", with: {} });
+  });
+  if (findings.length > 0) throw new Refusal("the substitutes of the evicted pods are not Ready", findings);
+  return (await printTable(context.api, `/api/v1/namespaces/${namespace}/pods`, true)).slice(1);
+}

@@ -42,11 +42,15 @@ export function exchange(
     const request = url.startsWith("https:")
       ? httpsRequest(url, { ...common, ...trust, agent: agent ?? false })
       : httpRequest(url, { ...common, agent: false });
-    request.once("error", reject);
+    const failed = (error: Error): void => {
+      const late = error.name === "AbortError" || error.name === "TimeoutError";
+      reject(late ? new LabError(`${method} ${url} was not answered within ${timeoutMs / 1000} s`) : error);
+    };
+    request.once("error", failed);
     request.once("response", (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.once("error", reject);
+      response.once("error", failed);
       response.once("end", () => {
         resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") });
       });

@@ -6,7 +6,7 @@ import { apiserverUrl, etcdUrl } from "./components.ts";
 import type { LabConfigInput } from "./config.ts";
 import { layoutOf, type Layout } from "./layout.ts";
 import { pkiOf } from "./pki.ts";
-import { startState, type StartOptions } from "./start.ts";
+import type { StartOptions } from "./start.ts";
 import { requireState, type LabState } from "./state.ts";
 import { statusOf, type LabStatus } from "./status.ts";
 import { stopLab, type StopResult } from "./stop.ts";
@@ -45,6 +45,8 @@ export interface Lab {
  * a process does not come up (with the end of its log); nothing is left running then.
  */
 export async function startLab(config: LabConfigInput, options: StartOptions): Promise<Lab> {
+  // Loaded late: making certificates takes a library that status, down and on-node have no use for.
+  const { startState } = await import("./start.ts");
   return labOf(layoutOf(options.dir), await startState(config, options));
 }
 

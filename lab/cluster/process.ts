@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf, LabError } from "./errors.ts";
 import { readIfThere, tail } from "./files.ts";
 import { isAlive, parseProcessId, type ProcessId } from "./identity.ts";
-import { layoutOf, logOf, type Layout } from "./layout.ts";
+import { logOf, type Layout } from "./layout.ts";
 
 export interface Launch {
   readonly name: string;
@@ -138,7 +138,7 @@ async function gone(id: ProcessId, withinMs: number): Promise<boolean> {
 
 /** The error for a process that is not as it should be, with the end of its log. */
 export async function diedError(layout: Layout, name: string, what: string): Promise<LabError> {
-  const path = logOf(layoutOf(layout.dir), name);
+  const path = logOf(layout, name);
   const end = await tail(path, 12);
   return new LabError(`${name} ${what}; the end of ${path}:\n${end.replace(/^/gmu, "    ")}`);
 }

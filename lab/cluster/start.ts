@@ -5,6 +5,7 @@ import { fromToolchain, type Binaries, type FindBinaries } from "./binaries.ts";
 import { apiserverUrl, launchOf, writeComponentFiles } from "./components.ts";
 import { nodesOf, parseLabConfig, type LabConfigInput } from "./config.ts";
 import { LabError, messageOf } from "./errors.ts";
+import { createPki } from "./certificates.ts";
 import { claimFolder, wipeData } from "./folder.ts";
 import { waitHealthy } from "./health.ts";
 import { COMPONENTS, layoutOf, type Component, type Layout } from "./layout.ts";
@@ -13,8 +14,8 @@ import { publish } from "../machine/repository.ts";
 import { initialMachines } from "../machine/state.ts";
 import { withV } from "../machine/versions.ts";
 import { allowKwok, createNodes, isReady, writeKubeadmConfig } from "./objects.ts";
-import { createPki, type Pki } from "./pki.ts";
-import { pickPorts } from "./ports.ts";
+import type { Pki } from "./pki.ts";
+import { pickPorts, type Ports } from "./ports.ts";
 import { start } from "./process.ts";
 import { readState, writeState, type LabState } from "./state.ts";
 import { statusOf } from "./status.ts";
@@ -27,6 +28,8 @@ export interface StartOptions {
   readonly signal?: AbortSignal | undefined;
   /** Where the programs come from; the toolchain unless a test says otherwise. */
   readonly findBinaries?: FindBinaries | undefined;
+  /** Which ports to try; free ones picked at random unless a test says otherwise. */
+  readonly choosePorts?: (() => Promise<Ports>) | undefined;
 }
 
 /** How long a single process may take to be healthy; a busy shared runner needs several times the usual. */
@@ -63,7 +66,7 @@ export async function startState(input: LabConfigInput, options: StartOptions): 
     const pki = await createPki(layout, config.name);
     try {
       for (let attempt = 1; ; attempt++) {
-        const state = await initialState(config, binaries);
+        const state = initialState(config, binaries, await (options.choosePorts ?? pickPorts)());
         try {
           return await bringUp(context, state, pki);
         } catch (error) {
@@ -104,7 +107,7 @@ async function clearRemains({ layout, progress }: Context): Promise<void> {
   await wipeData(layout);
 }
 
-async function initialState(config: LabState["config"], binaries: Binaries): Promise<LabState> {
+function initialState(config: LabState["config"], binaries: Binaries, ports: Ports): LabState {
   const component = (name: Component): { version: string; file: string } => {
     const { version, path } = binaries[name];
     return { version: name === "etcd" ? version.replace(/^v/u, "") : withV(version), file: path };
@@ -115,7 +118,7 @@ async function initialState(config: LabState["config"], binaries: Binaries): Pro
     createdAt: new Date().toISOString(),
     phase: "starting",
     config,
-    ports: await pickPorts(),
+    ports,
     components: {
       etcd: component("etcd"),
       "kube-apiserver": component("kube-apiserver"),
@@ -142,7 +145,7 @@ async function bringUp(context: Context, state: LabState, pki: Pki): Promise<Lab
   try {
     const version =
       text(await api.get("/version"), "gitVersion") ?? state.components["kube-apiserver"].version;
-    await Promise.all([
+    await allDone([
       launch(context, state, "kube-controller-manager"),
       launch(context, state, "kube-scheduler"),
       (async () => {
@@ -161,6 +164,12 @@ async function bringUp(context: Context, state: LabState, pki: Pki): Promise<Lab
   await writeState(layout, ready);
   progress(`ready after ${seconds()}: ${COMPONENTS.length} processes, ${nodesOf(state.config).length} nodes`);
   return ready;
+}
+
+/** Like Promise.all, but fails only when nothing is at work any more: what is started late must not escape the clean-up. */
+async function allDone(work: readonly Promise<unknown>[]): Promise<void> {
+  const failed = (await Promise.allSettled(work)).find((each) => each.status === "rejected");
+  if (failed) throw failed.reason;
 }
 
 async function launch({ layout, signal }: Context, state: LabState, name: Component): Promise<void> {

@@ -30,24 +30,27 @@ export interface LabStatus {
   readonly dir: string;
   readonly phase: LabState["phase"];
   readonly processes: readonly ProcessStatus[];
-  /** The API server's `/readyz`. */
+  /** The API server says it is ready, and lists nodes. */
   readonly apiReady: boolean;
   readonly nodes: readonly NodeStatus[];
-  /** All processes alive and healthy. Nodes may be NotReady: a rehearsal does that on purpose. */
+  /** All processes alive and healthy, the API ready. Nodes may be NotReady: a rehearsal does that on purpose. */
   readonly healthy: boolean;
 }
 
 export async function statusOf(layout: Layout, state: LabState): Promise<LabStatus> {
   const processes = await Promise.all(COMPONENTS.map((name) => processStatus(name, layout, state)));
-  const apiReady = processes.some((each) => each.name === "kube-apiserver" && each.healthy);
+  const apiserver = processes.find((each) => each.name === "kube-apiserver");
+  // `/readyz` may still say yes for a moment after etcd has died; an API that cannot list nodes is not ready.
+  const nodes =
+    apiserver?.healthy === true ? await nodeStatus(layout, state).catch(() => undefined) : undefined;
   return {
     name: state.name,
     dir: layout.dir,
     phase: state.phase,
     processes,
-    apiReady,
-    nodes: apiReady ? await nodeStatus(layout, state) : [],
-    healthy: processes.every((each) => each.healthy),
+    apiReady: nodes !== undefined,
+    nodes: nodes ?? [],
+    healthy: nodes !== undefined && processes.every((each) => each.healthy),
   };
 }
 

@@ -2,11 +2,10 @@ import { Api } from "../cluster/api.ts";
 import { apiserverUrl, launchOf } from "../cluster/components.ts";
 import { probe, waitHealthy } from "../cluster/health.ts";
 import { isAlive } from "../cluster/identity.ts";
-import { logOf, type Layout } from "../cluster/layout.ts";
+import type { Component, Layout } from "../cluster/layout.ts";
 import { pkiOf } from "../cluster/pki.ts";
 import { processOf, start, stop } from "../cluster/process.ts";
-import { requireState, writeState } from "../cluster/state.ts";
-import { tail } from "../cluster/files.ts";
+import { requireState, writeState, type LabState } from "../cluster/state.ts";
 import { messageOf } from "../cluster/errors.ts";
 import type { Release } from "./repository.ts";
 
@@ -24,8 +23,9 @@ export type Swap =
   | { readonly result: "rolled-back"; readonly reason: string };
 
 /**
- * Stops one component and starts it in another release, on the same ports and data. The state is written before
- * the old process is stopped: killed at any moment, a second call finds what is missing and goes on from there.
+ * Stops one component and starts it in another release, on the same ports and data. The state is written between
+ * the two, so that it never names a release for a process that runs another: killed at any moment, a second call
+ * sees a process in the old release, or none, and goes on from there.
  * A release that does not become healthy is taken back, as kubeadm takes back the manifest.
  */
 export async function swap(layout: Layout, name: ControlPlaneComponent, release: Release): Promise<Swap> {
@@ -37,24 +37,27 @@ export async function swap(layout: Layout, name: ControlPlaneComponent, release:
   if (old.version === next.version && alive && (await probe(name, layout, before)).healthy)
     return { result: "equal" };
 
-  await writeState(layout, { ...before, components: { ...before.components, [name]: next } });
   const began = Date.now();
   try {
-    await restart(layout, name);
+    await restartAs(layout, name, next);
     return { result: "upgraded", awayMs: Date.now() - began };
   } catch (error) {
     if (old.version === next.version) throw error;
-    const reason = `${messageOf(error)}\n${await tail(logOf(layout, name), 5)}`;
-    await writeState(layout, { ...(await requireState(layout)), components: before.components });
-    await restart(layout, name);
-    return { result: "rolled-back", reason };
+    await restartAs(layout, name, old);
+    return { result: "rolled-back", reason: messageOf(error) };
   }
 }
 
-async function restart(layout: Layout, name: ControlPlaneComponent): Promise<void> {
+async function restartAs(
+  layout: Layout,
+  name: ControlPlaneComponent,
+  program: LabState["components"][Component],
+): Promise<void> {
   await stop(layout, name, STOP_GRACE_MS);
   if (name !== "kube-apiserver") await releaseLease(layout, name);
-  const state = await requireState(layout);
+  const before = await requireState(layout);
+  const state = { ...before, components: { ...before.components, [name]: program } };
+  await writeState(layout, state);
   await start(layout, launchOf(name, layout, state));
   await waitHealthy(name, layout, state, { limitMs: HEALTH_LIMIT_MS });
 }

@@ -84,7 +84,14 @@ async function installKubernetes(context: Context): Promise<InstalledPlugin | un
     `resource-kubernetes-v${version}`,
     "pulumi-resource-kubernetes",
   );
-  await link(context.options.kubernetesProvider, path);
+  // By itself the provider asks every five minutes whether the engine is still there, and goes on until then. The
+  // engine holds the other end of the plugin's stdin, so that end of file says at once that it is gone.
+  await writeScript(path, [
+    "# Written by the lab: starts the provider that the toolchain built, and ends it when the engine is gone.",
+    "exec 3<&0",
+    "(read -r _ <&3; kill -s TERM $$ && sleep 2 && kill -s KILL $$) >/dev/null 2>&1 &",
+    `exec ${quote(context.options.kubernetesProvider)} "$@" 3<&-`,
+  ]);
   return { version, source: "built", path };
 }
 
@@ -115,18 +122,20 @@ async function standIn(
   main: string,
 ): Promise<InstalledPlugin> {
   const path = join(context.pulumiHome, "plugins", folder, file);
-  const script = [
-    "#!/bin/sh",
+  await writeScript(path, [
     `# Written by the lab: a stand-in, not the official ${file}. Delete it and install the official one at any time.`,
     `exec ${quote(process.execPath)} ${quote(join(import.meta.dirname, main))} "$@"`,
-    "",
-  ].join("\n");
+  ]);
+  return { version, source: "stand-in", path };
+}
+
+/** Whole or not at all: another process may be starting the plugin right now. */
+async function writeScript(path: string, lines: readonly string[]): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const fresh = `${path}.${process.pid}`;
-  await writeFile(fresh, script);
+  await writeFile(fresh, ["#!/bin/sh", ...lines, ""].join("\n"));
   await chmod(fresh, 0o755);
   await rename(fresh, path);
-  return { version, source: "stand-in", path };
 }
 
 async function link(target: string, path: string): Promise<void> {

@@ -40,7 +40,9 @@ describe("the machine's shell", () => {
   );
 
   it("gives back any words that were quoted", () => {
-    const word = fc.string({ unit: fc.constantFrom(..."ab-=*.1 \t;|&$") });
+    const word = fc.string({
+      unit: fc.constantFrom("a", "b", "-", "=", "*", ".", "1", " ", "\t", ";", "|", "&", "$", '"'),
+    });
     fc.assert(
       fc.property(fc.array(word, { minLength: 1 }), (words) => {
         expect(parseCommands(["x", ...words.map((each) => `'${each}'`)])).toEqual([["x", ...words]]);

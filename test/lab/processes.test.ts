@@ -134,7 +134,7 @@ describe("the lock", () => {
 
 describe("ports", () => {
   it("are free, different, outside the ephemeral and NodePort ranges", async () => {
-    const ports: number[] = Object.values(await pickPorts());
+    const ports = Object.values<number>({ ...(await pickPorts()) });
     expect(new Set(ports).size).toBe(6);
     expect(ports.every((port) => port >= 20_000 && port < 30_000)).toBe(true);
     for (const port of ports) {

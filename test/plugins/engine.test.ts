@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Engine, logLines, ok, operations } from "../../lab/engine/index.ts";
 import { ensure } from "../../toolchain/index.ts";
-import { processesWith, root, temporaryFolder, until } from "./support.ts";
+import { processesUnder, processesWith, root, temporaryFolder, until } from "./support.ts";
 
 const minute = 60_000;
 const pulumi = (await ensure(["pulumi"])).get("pulumi")?.path ?? "";
@@ -103,7 +103,7 @@ export const out = one.stdout;`);
       ok(await engine.destroy());
       expect(ran().filter((line) => line === "both-delete")).toHaveLength(2);
       expect((await engine.exportState()).deployment.resources ?? []).toEqual([]);
-      expect(processesWith(dir)).toEqual([]);
+      expect(processesUnder(dir)).toEqual([]);
     },
     2 * minute,
   );
@@ -184,7 +184,7 @@ export const done = "yes";`;
       const result = await run.result;
       expect(result.code).not.toBe(0);
       expect(processesWith(`sleep ${time}`)).toEqual([]);
-      await until("no process is left", () => processesWith(dir).length === 0, 5_000);
+      await until("no process is left", () => processesUnder(dir).length === 0, 5_000);
       ok(await engine.setConfig("quick", "1"));
       ok(await engine.up());
     },
@@ -200,11 +200,7 @@ export const done = "yes";`;
       await until("the command runs", () => processesWith(`sleep ${time}`).length >= 2, minute);
       run.kill("SIGKILL");
       expect((await run.result).signal).toBe("SIGKILL");
-      await until(
-        "no process is left",
-        () => [...processesWith(dir), ...processesWith(`sleep ${time}`)].length === 0,
-        8_000,
-      );
+      await until("no process is left", () => processesUnder(dir).length === 0, 8_000);
 
       ok(await engine.setConfig("quick", "1"));
       ok(await engine.preview());
@@ -250,7 +246,7 @@ new PolicyPack("pack", { policies: [{ name: "no-rm", description: "no rm", enfor
       const violation = preview.events.find((event) => event.policyEvent !== undefined)?.policyEvent;
       expect(violation).toMatchObject({ policyName: "no-rm", enforcementLevel: "mandatory" });
       expect((await engine.up({ policyPacks })).code).not.toBe(0);
-      await until("no process is left", () => processesWith(dir).length === 0, 5_000);
+      await until("no process is left", () => processesUnder(dir).length === 0, 5_000);
     },
     2 * minute,
   );

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import {
   chmodSync,
   lstatSync,
@@ -11,7 +12,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { installPlugins } from "../../lab/plugins/install.ts";
 import { sdkVersion } from "../../lab/plugins/shared/sdk-versions.ts";
-import { root, temporaryFolder } from "./support.ts";
+import { processesWith, root, temporaryFolder } from "./support.ts";
 
 function executable(path: string): string {
   mkdirSync(dirname(path), { recursive: true });
@@ -48,7 +49,7 @@ test("where nothing official is installed, stand-ins of the SDKs' versions are p
     source: "built",
     version: sdkVersion("@pulumi/kubernetes", root),
   });
-  expect(readlinkSync(plugins.kubernetes?.path ?? "")).toBe(built);
+  expect(readFileSync(plugins.kubernetes?.path ?? "", "utf8")).toContain(`exec '${built}' "$@"`);
   expect(readFileSync(plugins.command.path, "utf8")).toContain("not the official pulumi-resource-command");
   expect(lstatSync(plugins.command.path).mode & 0o111).not.toBe(0);
   // Again, over what is there.
@@ -94,4 +95,22 @@ test("a missing SDK is named, with the repair", async () => {
   await expect(installPlugins(home, { ...options, projectDir: dir })).rejects.toThrow(
     /@pulumi\/pulumi is not installed for .*Run "npm ci"/,
   );
+});
+
+test("the built kubernetes provider ends soon after the engine, even one that is deaf to SIGTERM", async () => {
+  const { home, options, dir } = machine();
+  const built = join(dir, "built");
+  writeFileSync(built, "#!/bin/sh\ntrap '' TERM\necho 1234\nwhile true; do sleep 0.1; done\n");
+  chmodSync(built, 0o755);
+  const { kubernetes } = await installPlugins(home, { ...options, kubernetesProvider: built });
+  const provider = spawn(kubernetes?.path ?? "", ["127.0.0.1:1"], { stdio: ["pipe", "pipe", "inherit"] });
+  const ended = new Promise<string | null>((resolve) =>
+    provider.once("exit", (_code, signal) => {
+      resolve(signal);
+    }),
+  );
+  await new Promise((resolve) => provider.stdout.once("data", resolve));
+  expect(processesWith(built)).toContain(provider.pid);
+  provider.stdin.end();
+  expect(await ended).toBe("SIGKILL");
 });

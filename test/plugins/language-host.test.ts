@@ -272,20 +272,17 @@ describe("the end of the host", () => {
     "index.cjs": 'process.on("SIGTERM", () => {}); console.log("up"); setInterval(() => {}, 1000)',
   };
 
-  test.each([
-    [
-      "Cancel",
-      async (s: Awaited<ReturnType<typeof start>>) => void (await call(s.client, service.cancel, empty())),
-    ],
-    ["SIGINT", (s: Awaited<ReturnType<typeof start>>) => void s.plugin.process.kill("SIGINT")],
-    ["kill -9 of the host", (s: Awaited<ReturnType<typeof start>>) => void s.plugin.process.kill("SIGKILL")],
-    [
-      "the engine's death",
-      (s: Awaited<ReturnType<typeof start>>) => {
-        s.engine.die();
-      },
-    ],
-  ])("%s leaves no child", async (_what, end) => {
+  type Started = Awaited<ReturnType<typeof start>>;
+  const endings: Readonly<Record<string, (s: Started) => unknown>> = {
+    Cancel: (s) => call(s.client, service.cancel, empty()),
+    SIGINT: (s) => s.plugin.process.kill("SIGINT"),
+    "kill -9 of the host": (s) => s.plugin.process.kill("SIGKILL"),
+    "the engine's death": (s) => {
+      s.engine.die();
+    },
+  };
+
+  test.each(Object.entries(endings))("%s leaves no child", async (_what, end) => {
     const started = await start();
     const dir = project(endless);
     const run = stream(started.client, pluginRequest(dir, "resource", started.engine.address));

@@ -4,7 +4,7 @@ import type { ChildProcess } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import * as grpc from "@grpc/grpc-js";
+import type * as grpc from "@grpc/grpc-js";
 import engineRpc from "@pulumi/pulumi/proto/engine_grpc_pb.js";
 import type { IEngineServer } from "@pulumi/pulumi/proto/engine_grpc_pb.js";
 import { onTestFinished } from "vitest";
@@ -103,13 +103,22 @@ export function temporaryFolder(): string {
   return dir;
 }
 
-/** Processes whose command line contains the text, without zombies. */
+/** Processes whose command line contains the text; a zombie's is empty. */
 export function processesWith(text: string): number[] {
+  return processesWhere("cmdline", text);
+}
+
+/** Processes whose environment contains the text: all that a pulumi with that PULUMI_HOME has started, itself included. */
+export function processesUnder(text: string): number[] {
+  return processesWhere("environ", text);
+}
+
+function processesWhere(file: "cmdline" | "environ", text: string): number[] {
   return readdirSync("/proc").flatMap((entry) => {
     if (!/^\d+$/.test(entry)) return [];
     try {
-      const line = readFileSync(`/proc/${entry}/cmdline`, "utf8").replaceAll("\0", " ");
-      return line.includes(text) && Number(entry) !== process.pid ? [Number(entry)] : [];
+      const content = readFileSync(`/proc/${entry}/${file}`, "utf8").replaceAll("\0", " ");
+      return content.includes(text) && Number(entry) !== process.pid ? [Number(entry)] : [];
     } catch {
       return [];
     }
