@@ -2,7 +2,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { StageRecord } from "../cluster/record.ts";
-import type { CommandResult } from "../commands/document.ts";
 import type { ClusterCommand } from "../components/cluster-command.ts";
 import type { StackConfig } from "../config/stack.ts";
 import type { CarriedFacts } from "./facts.ts";
@@ -24,8 +23,8 @@ export interface StackOutputs {
   readonly stage: pulumi.Output<string>;
   readonly plan: string;
   readonly facts: CarriedFacts;
-  /** Per command: file, checksum and time of its evidence. */
-  readonly evidence: pulumi.Output<Readonly<Record<string, CommandResult["evidence"]>>>;
+  /** Per command, on one line: the file of its evidence and the SHA-256 of that file. */
+  readonly evidence: pulumi.Output<Readonly<Record<string, string>>>;
 }
 
 export function composeStack({ config, stack, plan, target, record, facts }: ComposeArgs): StackOutputs {
@@ -64,7 +63,11 @@ export function composeStack({ config, stack, plan, target, record, facts }: Com
       ? entered(args, plan, stage, provider, before, commands, holds)
       : returnedTo(args, plan, stage, provider, before, commands, holds);
   const evidence = pulumi
-    .all(commands.map((command) => command.evidence.apply((one) => [command.name, one] as const)))
+    .all(
+      commands.map((command) =>
+        command.evidence.apply(({ file, sha256 }) => [command.name, `${file} sha256:${sha256}`] as const),
+      ),
+    )
     .apply((all) => Object.fromEntries(all));
   return {
     // Outputs are recorded as soon as they are known, also by an `up` that fails: this one waits for the check.

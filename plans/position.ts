@@ -23,7 +23,11 @@ export function recordFindings(
 }
 
 /** The cluster is the one that the stack was begun on. */
-export function clusterFindings(carried: CarriedFacts | null, live: CarriedFacts, context: string): Finding[] {
+export function clusterFindings(
+  carried: CarriedFacts | null,
+  live: CarriedFacts,
+  context: string,
+): Finding[] {
   if (carried === null || carried.clusterUid === live.clusterUid) return [];
   return [
     {
@@ -32,7 +36,8 @@ export function clusterFindings(carried: CarriedFacts | null, live: CarriedFacts
       subject: "cluster-migration:cluster.context",
       message: `context '${context}' leads to cluster ${live.clusterUid}; this stack works on cluster ${carried.clusterUid}`,
       rule: "a stack is bound to the UID of its cluster's namespace kube-system",
-      repair: "choose the context of this stack's cluster; for another cluster make another stack (`pulumi stack init`)",
+      repair:
+        "choose the context of this stack's cluster; for another cluster make another stack (`pulumi stack init`)",
     },
   ];
 }

@@ -1,11 +1,12 @@
 /** Builds one pinned program into the cache, or nothing at all. */
 import { existsSync, readFileSync } from "node:fs";
-import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   buildFlags,
   entryName,
   linkerFlags,
+  makeFolder,
   manifestName,
   moduleFiles,
   modulesFolder,
@@ -53,8 +54,8 @@ async function openBench(cache: Cache, pin: Pin, label: string): Promise<Bench> 
     temporary: join(folder, "temporary"),
     log: join(cache.logs, `${label}.log`),
   };
-  await mkdir(cache.logs, { recursive: true });
-  for (const one of [bench.source, bench.entry, bench.temporary]) await mkdir(one, { recursive: true });
+  await makeFolder(cache.logs);
+  for (const one of [bench.source, bench.entry, bench.temporary]) await makeFolder(one);
   // Built from a copy: go and this project write beside the sources, and the checkout may be read-only.
   for (const name of moduleFiles(pin)) {
     await copyFile(join(modulesFolder, pin.folder, name), join(bench.source, name));
@@ -234,7 +235,7 @@ export async function fetchStages(shop: Workshop): Promise<void> {
 export async function discard(pin: Pin, cache: Cache): Promise<void> {
   const { pid, start, host } = ownProcess();
   const aside = join(cache.building, [host, pid, start, Date.now(), "damaged"].join("-"));
-  await mkdir(cache.building, { recursive: true });
+  await makeFolder(cache.building);
   await rename(join(cache.root, entryName(pin)), aside);
   await rm(aside, { recursive: true, force: true });
 }

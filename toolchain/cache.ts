@@ -12,11 +12,12 @@
  * that `ensure` does. `toolchain verify` does hash.
  */
 import { createHash } from "node:crypto";
-import { createReadStream, readdirSync, readFileSync, statSync } from "node:fs";
-import { open, readFile, stat } from "node:fs/promises";
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdir, open, readFile, stat } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { errorCode } from "./errors.ts";
 import type { Pin } from "./pins.ts";
 
 export const modulesFolder = join(import.meta.dirname, "modules");
@@ -147,6 +148,20 @@ export async function sha256Of(path: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(path), hash);
   return hash.digest("hex");
+}
+
+/**
+ * Makes a folder with all above it. Node's own recursive mkdir never returns where the file system says that
+ * nothing can be made in a folder that is there (ENOENT below /proc, for one).
+ */
+export async function makeFolder(path: string): Promise<void> {
+  if (!existsSync(dirname(path))) await makeFolder(dirname(path));
+  try {
+    await mkdir(path);
+  } catch (error) {
+    const there = statSync(path, { throwIfNoEntry: false });
+    if (errorCode(error) !== "EEXIST" || there?.isDirectory() !== true) throw error;
+  }
 }
 
 /** Makes a file's content, or a folder's list of names, survive a power cut. */

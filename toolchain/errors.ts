@@ -14,6 +14,7 @@ const repairs: Readonly<Record<string, string>> = {
   EPERM: "not permitted: make the folder writable, or name another one by CLUSTER_MIGRATION_CACHE",
   EROFS: "the file system is read-only: name a writable folder by CLUSTER_MIGRATION_CACHE",
   ENOTDIR: "a part of the path is a file, not a folder: name another folder by CLUSTER_MIGRATION_CACHE",
+  ENOENT: "nothing can be made there: name another folder by CLUSTER_MIGRATION_CACHE",
   EEXIST:
     "a file stands where a folder is needed: remove it, or name another folder by CLUSTER_MIGRATION_CACHE",
 };

@@ -5,9 +5,10 @@
  * lock of a dead process is taken over. It spares work only: publishing is one rename, so that even two builders
  * side by side could not harm each other.
  */
-import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeFolder } from "./cache.ts";
 import { cacheFailure, errorCode } from "./errors.ts";
 import { ownProcess, stateOf } from "./process.ts";
 import type { Owner } from "./process.ts";
@@ -79,7 +80,7 @@ export async function takeLock(
   const draft = `${path}.draft-${own.pid}-${Math.random().toString(36).slice(2)}`;
   let told: number | undefined;
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     await writeFile(draft, text);
     for (;;) {
       signal.throwIfAborted();

@@ -1,8 +1,9 @@
 /** Asks a program that somebody else installed for its version, and remembers the answer. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { makeFolder } from "./cache.ts";
 import type { Cache } from "./cache.ts";
 import type { VersionQuery } from "./pins.ts";
 import { askPluginVersion } from "./plugin-version.ts";
@@ -148,7 +149,7 @@ export class ProbeMemory {
     const path = this.#cache.probes;
     const draft = `${path}.${ownProcess().pid}-${Date.now()}`;
     try {
-      await mkdir(dirname(path), { recursive: true });
+      await makeFolder(dirname(path));
       const all = { ...(await readMemory(path)), ...this.#now };
       // Bounded: the files of a few tools on a few PATHs; the oldest go first.
       const kept = Object.fromEntries(Object.entries(all).slice(-200));

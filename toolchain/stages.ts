@@ -7,9 +7,9 @@
  * folder that CLUSTER_MIGRATION_KWOK_STAGES names.
  */
 import { statSync } from "node:fs";
-import { copyFile, mkdir, readdir } from "node:fs/promises";
+import { copyFile, readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { cacheOf, entryName, setting, sync } from "./cache.ts";
+import { cacheOf, entryName, makeFolder, setting, sync } from "./cache.ts";
 import type { Cache } from "./cache.ts";
 import { ToolchainError } from "./errors.ts";
 import type { Located } from "./find.ts";
@@ -69,7 +69,7 @@ export async function copyStages(moduleFolder: string, to: string): Promise<void
   for (const folder of stageFolders) {
     const from = join(moduleFolder, "kustomize", "stage", folder);
     const target = join(to, folder);
-    await mkdir(target, { recursive: true });
+    await makeFolder(target);
     for (const name of (await readdir(from)).filter((one) => one.endsWith(".yaml"))) {
       await copyFile(join(from, name), join(target, name));
       await sync(join(target, name));

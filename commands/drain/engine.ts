@@ -87,7 +87,7 @@ export class DrainEngine {
       if (buckets.evict.length + buckets.ending.length > 0) active.push(node);
       else {
         this.#finishedAt.set(node, this.#context.now());
-        progress(`node/${node} drained`);
+        this.#context.progress(`node/${node} drained`);
       }
     }
     return active;

@@ -78,7 +78,10 @@ export const drain = defineCommand({
     const report = await drainNodes(context, spec);
     if (listNamespace !== null) {
       await context.artefact("drain.txt", `${report.output.join("\n")}\n`);
-      await context.artefact("after-drain.txt", `${(await listSettled(context, spec, listNamespace)).join("\n")}\n`);
+      await context.artefact(
+        "after-drain.txt",
+        `${(await listSettled(context, spec, listNamespace)).join("\n")}\n`,
+      );
     }
     return {
       summary:

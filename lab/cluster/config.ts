@@ -95,8 +95,11 @@ export const LabConfigSchema = z.strictObject({
   podTerminationSeconds: Range.default([0.5, 1]),
   /** From `systemctl restart kubelet` until the Node reports the version installed. */
   kubeletStartSeconds: Range.default([1, 2]),
-  /** How long a Node may be silent before it is NotReady; a real control plane waits 50 s. */
-  nodeMonitorGraceSeconds: z.int().min(8).max(600).default(16),
+  /**
+   * How long a Node may be silent before it is NotReady; a real control plane waits 50 s. Longer than the API is
+   * away during `kubeadm upgrade apply`, or every Node is NotReady for a moment after it.
+   */
+  nodeMonitorGraceSeconds: z.int().min(8).max(600).default(24),
   /** Write `logs/audit.log`: every write to the API, who and when. */
   audit: z.boolean().default(true),
 });

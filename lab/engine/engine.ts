@@ -4,7 +4,8 @@
  * Every method runs one `pulumi` process and resolves with what it said, whatever its exit status: a rehearsal needs
  * refusals as much as successes. Only `ok()` turns a failure into an error.
  */
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { installPlugins } from "../plugins/install.ts";
@@ -109,10 +110,21 @@ export class Engine {
     return new Engine(options, pulumi, plugins);
   }
 
-  /** Makes the stack if it is not there yet. */
-  initStack(): Promise<EngineResult> {
-    return this.#run(["stack", "select", this.options.stack, "--create", "--secrets-provider", "passphrase"])
+  /**
+   * Makes the stack if it is not there yet. pulumi then writes the salt of the passphrase into the project's
+   * Pulumi.<stack>.yaml, whatever the config file; with `configFile` it goes there, and the project stays as it was.
+   */
+  async initStack(): Promise<EngineResult> {
+    const { configFile, projectDir, stack } = this.options;
+    const own = join(projectDir, `Pulumi.${stack}.yaml`);
+    const stays = configFile === undefined || existsSync(own);
+    const result = await this.#run(["stack", "select", stack, "--create", "--secrets-provider", "passphrase"])
       .result;
+    if (!stays && existsSync(own)) {
+      if (!existsSync(configFile)) await copyFile(own, configFile);
+      await rm(own);
+    }
+    return result;
   }
 
   /** @param key with its namespace, or without for the project's own */

@@ -1,5 +1,5 @@
 /** The environment of a pulumi that asks nothing, fetches nothing and reports nothing. */
-import { dirname, delimiter } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 export interface EnvironmentOptions {
@@ -23,6 +23,9 @@ export function engineEnvironment(
     if (value !== undefined && !name.startsWith("PULUMI_")) env[name] = value;
   }
   return {
+    // Host, providers, program and commands are node processes that load the same code again and again: with compiled
+    // code kept on disk a small preview takes about a third less of processor time.
+    NODE_COMPILE_CACHE: join(options.pulumiHome, "node-compile-cache"),
     ...env,
     // Official plugins run the `node` on PATH: let that be the one that runs the lab.
     PATH: [dirname(process.execPath), env["PATH"] ?? ""].filter((part) => part !== "").join(delimiter),

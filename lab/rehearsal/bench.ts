@@ -49,7 +49,11 @@ export class Bench {
     const { progress, signal } = options;
     // State of an earlier rehearsal speaks of a cluster that is gone.
     for (const part of ["pulumi", "state"]) await rm(path.join(dir, part), { recursive: true, force: true });
-    const labOptions = { dir: path.join(dir, "cluster"), progress, ...(signal === undefined ? {} : { signal }) };
+    const labOptions = {
+      dir: path.join(dir, "cluster"),
+      progress,
+      ...(signal === undefined ? {} : { signal }),
+    };
     const lab = await startLab(options.lab, labOptions);
     try {
       const tools = path.join(dir, "bin");
@@ -63,7 +67,9 @@ export class Bench {
         stack: options.stack,
         passphrase: "rehearsal",
         configFile,
-        env: { PATH: `${tools}${path.delimiter}${path.dirname(process.execPath)}${path.delimiter}${process.env["PATH"] ?? ""}` },
+        env: {
+          PATH: `${tools}${path.delimiter}${path.dirname(process.execPath)}${path.delimiter}${process.env["PATH"] ?? ""}`,
+        },
       });
       const made = await engine.initStack();
       if (made.code !== 0) throw new Error(`the stack could not be made:\n${made.stdout}${made.stderr}`);
@@ -100,7 +106,8 @@ export class Bench {
 
   async close(options: { keep: boolean } = { keep: false }): Promise<void> {
     await this.lab.stop({ keepLogs: options.keep });
-    if (!options.keep) await rm(path.join(this.options.project, this.options.dir), { recursive: true, force: true });
+    if (!options.keep)
+      await rm(path.join(this.options.project, this.options.dir), { recursive: true, force: true });
   }
 
   async #at(stage: string | undefined, run: () => Promise<EngineResult>): Promise<EngineResult> {
@@ -110,7 +117,10 @@ export class Bench {
 
   async #write(): Promise<void> {
     const config = Object.fromEntries(
-      Object.entries(this.#config).map(([key, value]) => [key.includes(":") ? key : `cluster-migration:${key}`, value]),
+      Object.entries(this.#config).map(([key, value]) => [
+        key.includes(":") ? key : `cluster-migration:${key}`,
+        value,
+      ]),
     );
     await writeFile(this.#configFile, toYaml({ config }));
   }

@@ -119,7 +119,7 @@ describe("a lab", () => {
 
   beforeAll(async () => {
     const began = Date.now();
-    lab = await startLab({ name: "main", nodeMonitorGraceSeconds: 8 }, { dir: dirOf("main") });
+    lab = await startLab({ name: "main", nodeMonitorGraceSeconds: 12 }, { dir: dirOf("main") });
     api = await connect(lab);
     // Ready in 15 s is the promise; this machine may be building something at the same time.
     expect(Date.now() - began).toBeLessThan(30_000);
@@ -280,6 +280,11 @@ describe("a lab", () => {
       await until("the new version", async () => (await kubeletOf("lab-node-1")) === version);
       expect((await onNode(lab.dir, "lab-node-2", "systemctl is-active kubelet").done).code).toBe(3);
       await until("lab-node-2 NotReady", async () => !isReady(await node("lab-node-2")), 40_000);
+      const hosted = async (): Promise<boolean[]> =>
+        (await pods())
+          .filter((pod) => text(pod, "spec", "nodeName") === "lab-node-2")
+          .map((pod) => isReady(pod));
+      await until("its pods not Ready", async () => (await hosted()).every((ready) => !ready));
       expect(await kubeletOf("lab-node-2")).toBe(lab.versions.kubernetes);
       expect(isReady(await node("lab-node-1"))).toBe(true);
       expect((await onNode(lab.dir, "lab-node-2", "systemctl restart kubelet").done).code).toBe(0);

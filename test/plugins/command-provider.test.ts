@@ -4,11 +4,12 @@ import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import providerRpc from "@pulumi/pulumi/proto/provider_grpc_pb.js";
 import providerPb from "@pulumi/pulumi/proto/provider_pb.js";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { channelOptions, empty, fromStruct, toStruct } from "../../lab/plugins/shared/rpc.ts";
 import { secretSignature, signatureKey, unknownString } from "../../lab/plugins/command/values.ts";
 import { sdkVersion } from "../../lab/plugins/shared/sdk-versions.ts";
 import {
+  mark,
   call,
   processesWith,
   recordingEngine,
@@ -17,6 +18,9 @@ import {
   temporaryFolder,
   until,
 } from "./support.ts";
+
+// Real processes, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 });
 
 const service = providerRpc.ResourceProviderService;
 const urn = "urn:pulumi:dev::probe::command:local:Command::it";
@@ -58,10 +62,6 @@ async function start() {
     cancel: () => call(client, service.cancel, empty()),
   };
 }
-
-let next = 60_000 + (process.pid % 10_000) * 100;
-/** A duration nobody else sleeps for: processes of one test can be told from all others. */
-const mark = (): string => String(next++);
 
 describe("create", () => {
   test("gives trimmed output, an id after the name, and streams lines as they come", async () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Engine, logLines, ok, operations } from "../../lab/engine/index.ts";
 import { ensure } from "../../toolchain/index.ts";
-import { processesUnder, processesWith, root, temporaryFolder, until } from "./support.ts";
+import { mark, processesUnder, processesWith, root, temporaryFolder, until } from "./support.ts";
 
 const minute = 60_000;
 const pulumi = (await ensure(["pulumi"])).get("pulumi")?.path ?? "";
@@ -46,9 +46,6 @@ ${program}`,
   ok(await engine.initStack());
   return { dir, engine, backend };
 }
-
-let next = 50_000 + (process.pid % 10_000) * 100;
-const mark = (): string => String(next++);
 
 describe("a Command's life", () => {
   test(
@@ -167,6 +164,30 @@ export const shown = key;`);
     2 * minute,
   );
 });
+
+test(
+  "with a config file of its own, the project's folder stays as it was",
+  async () => {
+    const { dir, engine: first } = await project(
+      'new local.Command("it", { create: "echo " + config.require("x") });',
+    );
+    const configFile = join(dir, "elsewhere.yaml");
+    const engine = await Engine.open({
+      ...first.options,
+      stack: "other",
+      pulumiHome: join(dir, "home"),
+      configFile,
+    });
+    ok(await engine.initStack());
+    ok(await engine.setConfig("x", "1", "secret"));
+    ok(await engine.up());
+    ok(await engine.initStack());
+    expect(operations(ok(await engine.up()).events).get("it")).toEqual(["same"]);
+    expect(existsSync(join(dir, "Pulumi.other.yaml"))).toBe(false);
+    expect(readFileSync(configFile, "utf8")).toContain("encryptionsalt");
+  },
+  2 * minute,
+);
 
 describe("interruption", () => {
   const sleeper = (time: string): string => `

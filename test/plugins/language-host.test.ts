@@ -7,7 +7,7 @@ import languagePb from "@pulumi/pulumi/proto/language_pb.js";
 import analyzerRpc from "@pulumi/pulumi/proto/analyzer_grpc_pb.js";
 import analyzerPb from "@pulumi/pulumi/proto/analyzer_pb.js";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { parseOptions, splitWords } from "../../lab/plugins/language-nodejs/options.ts";
 import { dependencies, requiredPlugins } from "../../lab/plugins/language-nodejs/packages.ts";
 import { programConfig } from "../../lab/plugins/language-nodejs/run-program.ts";
@@ -21,6 +21,9 @@ import {
   temporaryFolder,
   until,
 } from "./support.ts";
+
+// Real processes, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 });
 
 const service = languageRpc.LanguageRuntimeService;
 

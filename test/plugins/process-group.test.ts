@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { ProcessGroup } from "../../lab/plugins/shared/process-group.ts";
-import { processesWith, root, until } from "./support.ts";
+import { mark, processesWith, root, until } from "./support.ts";
+
+// Real processes, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 });
 
 const options = { cwd: "/", env: process.env, firstSignal: "SIGTERM", graceMs: 300 } as const;
-/** A duration that only this test sleeps for, so that its processes can be told from others. */
-let next = 70_000 + (process.pid % 10_000) * 100;
-const mark = (): string => String(next++);
 
 describe("a process group", () => {
   test("reports exit status and signal in Go's words", async () => {

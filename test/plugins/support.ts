@@ -133,3 +133,17 @@ export async function until(what: string, condition: () => boolean, within = 10_
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
+
+let nextMark = 60_000 + (process.pid % 10_000) * 100;
+
+/**
+ * A duration that nobody else sleeps for, in seconds, so that the processes of one test can be told from all others.
+ * Whatever still runs with it when the test is over is killed.
+ */
+export function mark(): string {
+  const time = String(nextMark++);
+  onTestFinished(() => {
+    for (const pid of processesWith(time)) process.kill(pid, "SIGKILL");
+  });
+  return time;
+}

@@ -193,6 +193,16 @@ test("a cache that cannot be written is told with its path and the repair", asyn
   expect(await source(world)).toBe("path");
 });
 
+test.runIf(process.platform === "linux")(
+  "a cache where nothing can be made is told too, and at once",
+  async () => {
+    const world = new World();
+    world.go();
+    world.env["CLUSTER_MIGRATION_CACHE"] = "/proc/cluster-migration";
+    expect(await failure(world, ["etcd"])).toMatch(/\/proc\/cluster-migration\S*: nothing can be made there/);
+  },
+);
+
 test("a full disk is told as such", () => {
   const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
   const error = cacheFailure("write to", "/somewhere", full);

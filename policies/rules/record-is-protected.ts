@@ -1,0 +1,72 @@
+import { z } from "zod";
+import { STAGE_LABEL } from "../../plans/upgrade/settings.ts";
+import { compareNames } from "../../analysis/rollout.ts";
+import { commandsOf, isCheck } from "../documents.ts";
+import { readText } from "../reading.ts";
+import { recordsOf } from "../record.ts";
+import { undecided, violation, type Rule } from "../rule.ts";
+import type { StackView } from "../view.ts";
+
+const Record = z.object({ plan: z.string(), stage: z.string() });
+
+export const recordIsProtected: Rule = {
+  name: "record-is-protected",
+  demands: "Between the first and the last stage of a plan its record is protected.",
+  why: "`pulumi destroy` half-way would leave the cluster between two stages, with nothing to tell where (pulumi.com, resource option protect)",
+  repair: "set `protect: true` on the record; to end the plan, go on to its last stage or back to its first",
+  stack: (stack) =>
+    recordsOf(stack)
+      .filter((one) => !one.opts.protect)
+      .flatMap((one) => {
+        const { text, ...reading } = readText(one, "data", "record");
+        if (text === null)
+          return [undecided(one, reading.state === "unknown" ? reading.property : "data.record")];
+        const record = parse(text);
+        if (record === null) return [undecided(one, "data.record")];
+        if (isFirst(stack, record.stage)) return [];
+        const last = lastStage(stack, record.plan);
+        if (last === "unknown")
+          return [undecided(one, `data.record: whether '${record.stage}' is the last stage of its plan`)];
+        if (last === record.stage) return [];
+        return [
+          violation(
+            one,
+            `the record '${one.name}' is at stage '${record.stage}', in the middle of plan '${record.plan}', and is not protected`,
+          ),
+        ];
+      }),
+};
+
+function parse(text: string): z.output<typeof Record> | null {
+  try {
+    return Record.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Every stage up to the present one has a check in the stack. */
+function isFirst(stack: StackView, stage: string): boolean {
+  return commandsOf(stack)
+    .filter(isCheck)
+    .every(({ document }) => document.stage === stage);
+}
+
+/** As far as a stack shows it: the last batch on the labels of the nodes. Null: the stack has not come to that yet. */
+function lastStage(stack: StackView, plan: string): string | null | "unknown" {
+  if (plan !== "upgrade") return "unknown";
+  const stages: string[] = [];
+  for (const node of stack.ofType("kubernetes:core/v1:NodePatch")) {
+    const label = readText(node, "metadata", "labels", STAGE_LABEL);
+    if (label.state === "unknown") return "unknown";
+    if (label.text !== null) stages.push(label.text);
+  }
+  return (
+    stages
+      .filter((stage) => stage !== "canary")
+      .sort(compareNames)
+      .at(-1) ??
+    stages[0] ??
+    null
+  );
+}
