@@ -143,8 +143,8 @@ export function podsToAllowOne(budget: Fields): number | null {
   const rule = budgetRule(budget);
   if (rule.field === "minAvailable" && rule.unit === "pods") return rule.value + 1;
   let pods = 1;
-  // At most 100 steps: 99% wants 99 of 100.
-  while (pods <= desiredHealthy(budget, pods)) pods++;
+  // Ends: 99% wants 99 of 100, and 100% is out above.
+  while (pods < 100 && pods <= desiredHealthy(budget, pods)) pods++;
   return pods;
 }
 

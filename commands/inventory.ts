@@ -17,6 +17,7 @@ export const inventory = defineCommand({
       summary: `API server ${versions.server}, ${live.nodes.length} nodes: ${file}`,
       seen: {
         clusterUid: live.cluster.uid,
+        server: versions.server,
         nodes: live.nodes,
         budgets: live.budgets.length,
         pods: live.pods.length,

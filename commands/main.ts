@@ -20,21 +20,31 @@ const progress = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
+type Body = Omit<EvidenceBody, "artefacts" | "startedAt" | "finishedAt">;
+
 async function main(): Promise<number> {
   const startedAt = new Date();
   const document = readDocument(await readText(process.stdin));
   const definition = COMMANDS[document.command];
   if (definition === undefined) throw new Error(`there is no command '${document.command}'`);
-  let body: Omit<EvidenceBody, "startedAt" | "finishedAt">;
+  let body: Body;
+  const artefacts: Record<string, string> = {};
   let facts: Readonly<Record<string, unknown>> = {};
   try {
-    const outcome = await run(document, definition, openCluster(document.cluster), stopSignal(), progress);
+    const outcome = await run(
+      document,
+      definition,
+      openCluster(document.cluster),
+      stopSignal(),
+      progress,
+      artefacts,
+    );
     facts = outcome.facts ?? {};
     body = { verdict: "done", summary: outcome.summary, findings: [], seen: { ...outcome.seen, facts } };
   } catch (error) {
     body = asBody(error);
   }
-  const evidence = await writeEvidence(document, { ...body, startedAt, finishedAt: new Date() });
+  const evidence = await writeEvidence(document, { ...body, artefacts, startedAt, finishedAt: new Date() });
   if (body.verdict === "done") {
     process.stdout.write(`${JSON.stringify({ summary: body.summary, evidence, facts })}\n`);
   } else {
@@ -51,7 +61,7 @@ function readDocument(text: string): CommandDocument {
   return parsed.value;
 }
 
-function asBody(error: unknown): Omit<EvidenceBody, "startedAt" | "finishedAt"> {
+function asBody(error: unknown): Body {
   if (error instanceof Refusal) {
     return { verdict: "refused", summary: error.message, findings: error.findings, seen: error.seen };
   }

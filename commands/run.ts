@@ -7,7 +7,7 @@ import { acquireLease, type Held } from "../cluster/lease.ts";
 import { parseStrict } from "../config/problems.ts";
 import { pause, Refusal, type CommandDefinition, type Context, type Outcome } from "./context.ts";
 import { INPUT_VARIABLE, type CommandDocument } from "./document.ts";
-import { writeWhole } from "./files.ts";
+import { sha256, writeWhole } from "./files.ts";
 import { identityFindings } from "./identity.ts";
 
 export async function run(
@@ -16,6 +16,8 @@ export async function run(
   api: Api,
   stop: AbortSignal,
   progress: (line: string) => void,
+  /** Filled with what the command wrote, also when it fails later: name and SHA-256. */
+  artefacts: Record<string, string>,
 ): Promise<Outcome> {
   if (document.history)
     throw new Refusal(`'${document.stage}' is past: its commands do not run again`, [
@@ -38,6 +40,7 @@ export async function run(
     now: () => new Date(),
     artefact: async (name, text) => {
       await writeWhole(path.join(document.out, name), text);
+      artefacts[name] = sha256(text);
       return path.join(document.out, name);
     },
     path: async (...parts) => {

@@ -51,7 +51,7 @@ function toPolicy({ rule, level }: Member, surroundings: Surroundings, told: Tol
         report(() => stack(new StackView(resources.map((one) => told.view(one))), surroundings), say);
       },
     }),
-  } as Policy;
+  };
 }
 
 type Judged = Verdict | { readonly kind: "failed"; readonly message: string };

@@ -3,7 +3,7 @@ import { migration, type Member, type Pack } from "./packs.ts";
 import type { Rule } from "./rule.ts";
 
 export function catalogue(pack: Pack): string {
-  return `${[
+  return [
     "# Policies",
     "",
     "<!-- Made from policies/ by `node policies/catalogue.ts > docs/policies.md`. Do not edit. -->",
@@ -27,7 +27,7 @@ export function catalogue(pack: Pack): string {
     ...pack.members.map(row),
     "",
     ...pack.members.flatMap(section),
-  ].join("\n")}`;
+  ].join("\n");
 }
 
 const row = ({ rule, level }: Member): string =>

@@ -15,7 +15,7 @@ import { checkSkewDocument } from "../skew-template.ts";
 import { condition, NOT_DECIDED, type Artefact } from "./world.ts";
 
 /** What one artefact has to fit. */
-const Expectation = z.discriminatedUnion("name", [
+export const Expectation = z.discriminatedUnion("name", [
   z.strictObject({ name: z.literal("versions.json") }),
   z.strictObject({ name: z.literal("cordon.txt"), node: z.string() }),
   z.strictObject({ name: z.literal("cordon-note.txt") }),
@@ -27,6 +27,9 @@ const Expectation = z.discriminatedUnion("name", [
   z.strictObject({ name: z.literal("rollout.json") }),
 ]);
 export type ArtefactExpectation = z.output<typeof Expectation>;
+
+/** In the order in which the stages write them. */
+export const ARTEFACT_NAMES = Expectation.options.map((option) => option.shape.name.value);
 
 export interface ClusterVersions {
   /** Null: not known, not compared. */

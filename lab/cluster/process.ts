@@ -30,6 +30,9 @@ printf '%s\\n%s\\n' "$$" "$started" > "$file.tmp" && mv "$file.tmp" "$file" || e
 exec "$@"
 `;
 
+/** What the line of a log begins with that tells of a start. */
+const START_MARK = "--- ";
+
 function pidFile(layout: Layout, name: string): string {
   return resolve(layout.run, `${name}.pid`);
 }
@@ -45,7 +48,7 @@ export async function start(layout: Layout, launch: Launch): Promise<ProcessId> 
   await rm(path, { force: true });
   const log = await open(logOf(layout, launch.name), "a", 0o600);
   try {
-    await log.write(`--- ${new Date().toISOString()} ${[launch.file, ...launch.args].join(" ")}\n`);
+    await log.write(`${START_MARK}${new Date().toISOString()} ${[launch.file, ...launch.args].join(" ")}\n`);
     const child = spawn("/bin/sh", ["-c", LAUNCHER, "sh", path, launch.file, ...launch.args], {
       cwd: layout.dir,
       detached: true,
@@ -136,9 +139,13 @@ async function gone(id: ProcessId, withinMs: number): Promise<boolean> {
   return true;
 }
 
-/** The error for a process that is not as it should be, with the end of its log. */
+/** The error for a process that is not as it should be, with the end of what it logged since its last start. */
 export async function diedError(layout: Layout, name: string, what: string): Promise<LabError> {
   const path = logOf(layout, name);
-  const end = await tail(path, 12);
-  return new LabError(`${name} ${what}; the end of ${path}:\n${end.replace(/^/gmu, "    ")}`);
+  const lines = (await tail(path, 1000)).split("\n");
+  const since = lines.slice(lines.findLastIndex((line) => line.startsWith(START_MARK)) + 1).slice(-12);
+  const shown = since.map((line) => `    ${line.length > 400 ? `${line.slice(0, 400)}…` : line}`).join("\n");
+  return new LabError(
+    `${name} ${what}; ${shown === "" ? `it wrote nothing to ${path}` : `the end of ${path}:\n${shown}`}`,
+  );
 }

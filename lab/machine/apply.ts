@@ -8,7 +8,7 @@ import { versionPolicy } from "./policy.ts";
 import { releaseOf, type Release } from "./repository.ts";
 import type { Session } from "./session.ts";
 import type { Machine } from "./state.ts";
-import { CONTROL_PLANE, swap } from "./swap.ts";
+import { CONTROL_PLANE, swap, takeBack, type ControlPlaneComponent, type Program } from "./swap.ts";
 import { minorOf } from "./versions.ts";
 
 /**
@@ -83,26 +83,26 @@ async function replaceControlPlane(session: Session, release: Release): Promise<
   out(
     `[upgrade/control-plane] Upgrading your static Pod-hosted control plane to version "${release.version}" (timeout: 5m0s)...`,
   );
+  const replaced: { name: ControlPlaneComponent; from: Program }[] = [];
   for (const name of CONTROL_PLANE) {
     out(`[upgrade/staticpods] Preparing for "${name}" upgrade`);
     const swapped = await swap(session.layout, name, release);
-    switch (swapped.result) {
-      case "equal":
-        out(`[upgrade/staticpods] Current and new manifests of ${name} are equal, skipping upgrade`);
-        break;
-      case "rolled-back":
-        await writeState(session.layout, finished(await session.lab()));
-        await session.note(
-          `${name} ${release.version} did not come up and was rolled back: ${swapped.reason}`,
-        );
-        throw new KubeadmError(
-          `error execution phase control-plane: couldn't upgrade control plane. kubeadm has tried to recover everything into the earlier state. Errors faced: ${swapped.reason}`,
-        );
-      case "upgraded":
-        out("[upgrade/staticpods] Waiting for the kubelet to restart the component");
-        out(`[upgrade/staticpods] Component "${name}" upgraded successfully!`);
-        await session.note(`${name} went to ${release.version}, away for ${swapped.awayMs} ms`);
+    if (swapped.result === "equal") {
+      out(`[upgrade/staticpods] Current and new manifests of ${name} are equal, skipping upgrade`);
+      continue;
     }
+    replaced.push({ name, from: swapped.from });
+    if (swapped.result === "failed") {
+      await session.note(`${name} ${release.version} did not come up: ${swapped.reason}`);
+      await takeBack(session.layout, replaced);
+      await writeState(session.layout, finished(await session.lab()));
+      throw new KubeadmError(
+        `error execution phase control-plane: couldn't upgrade control plane. kubeadm has tried to recover everything into the earlier state. Errors faced: ${swapped.reason}`,
+      );
+    }
+    out("[upgrade/staticpods] Waiting for the kubelet to restart the component");
+    out(`[upgrade/staticpods] Component "${name}" upgraded successfully!`);
+    await session.note(`${name} went to ${release.version}, away for ${swapped.awayMs} ms`);
   }
   await allAlive(session);
   out("[upgrade/control-plane] The control plane instance for this node was successfully upgraded!");

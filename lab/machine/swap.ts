@@ -17,42 +17,49 @@ export type ControlPlaneComponent = (typeof CONTROL_PLANE)[number];
 const STOP_GRACE_MS = 60_000;
 const HEALTH_LIMIT_MS = 120_000;
 
+/** A release of one component: its version and its program's file. */
+export type Program = LabState["components"][Component];
+
 export type Swap =
   | { readonly result: "equal" }
-  | { readonly result: "upgraded"; readonly awayMs: number }
-  | { readonly result: "rolled-back"; readonly reason: string };
+  | { readonly result: "upgraded"; readonly awayMs: number; readonly from: Program }
+  | { readonly result: "failed"; readonly reason: string; readonly from: Program };
 
 /**
  * Stops one component and starts it in another release, on the same ports and data. The state is written between
  * the two, so that it never names a release for a process that runs another: killed at any moment, a second call
  * sees a process in the old release, or none, and goes on from there.
- * A release that does not become healthy is taken back, as kubeadm takes back the manifest.
+ * A release that does not become healthy is reported, not taken back: see `takeBack`.
  */
 export async function swap(layout: Layout, name: ControlPlaneComponent, release: Release): Promise<Swap> {
-  const before = await requireState(layout);
-  const old = before.components[name];
+  const state = await requireState(layout);
+  const from = state.components[name];
   const next = { version: release.version, file: release.files[name] };
   const id = await processOf(layout, name);
   const alive = id !== undefined && (await isAlive(id));
-  if (old.version === next.version && alive && (await probe(name, layout, before)).healthy)
+  if (from.version === next.version && alive && (await probe(name, layout, state)).healthy)
     return { result: "equal" };
-
   const began = Date.now();
   try {
     await restartAs(layout, name, next);
-    return { result: "upgraded", awayMs: Date.now() - began };
+    return { result: "upgraded", awayMs: Date.now() - began, from };
   } catch (error) {
-    if (old.version === next.version) throw error;
-    await restartAs(layout, name, old);
-    return { result: "rolled-back", reason: messageOf(error) };
+    return { result: "failed", reason: messageOf(error), from };
   }
 }
 
-async function restartAs(
+/**
+ * Brings components back to what they were, last replaced first, so that at no moment one of them is newer than
+ * the API server. kubeadm does the same with the manifests it has backed up.
+ */
+export async function takeBack(
   layout: Layout,
-  name: ControlPlaneComponent,
-  program: LabState["components"][Component],
+  replaced: readonly { readonly name: ControlPlaneComponent; readonly from: Program }[],
 ): Promise<void> {
+  for (const { name, from } of [...replaced].reverse()) await restartAs(layout, name, from);
+}
+
+async function restartAs(layout: Layout, name: ControlPlaneComponent, program: Program): Promise<void> {
   await stop(layout, name, STOP_GRACE_MS);
   if (name !== "kube-apiserver") await releaseLease(layout, name);
   const before = await requireState(layout);

@@ -4,8 +4,10 @@ import { compareNames } from "../../analysis/rollout.ts";
 import { commandsOf, isCheck } from "../documents.ts";
 import { readText } from "../reading.ts";
 import { recordsOf } from "../record.ts";
-import { undecided, violation, type Rule } from "../rule.ts";
+import { undecided, violation, type Rule, type Verdict } from "../rule.ts";
 import type { StackView } from "../view.ts";
+
+const UNKNOWN = Symbol("unknown");
 
 const Record = z.object({ plan: z.string(), stage: z.string() });
 
@@ -17,7 +19,7 @@ export const recordIsProtected: Rule = {
   stack: (stack) =>
     recordsOf(stack)
       .filter((one) => !one.opts.protect)
-      .flatMap((one) => {
+      .flatMap((one): Verdict[] => {
         const { text, ...reading } = readText(one, "data", "record");
         if (text === null)
           return [undecided(one, reading.state === "unknown" ? reading.property : "data.record")];
@@ -25,7 +27,7 @@ export const recordIsProtected: Rule = {
         if (record === null) return [undecided(one, "data.record")];
         if (isFirst(stack, record.stage)) return [];
         const last = lastStage(stack, record.plan);
-        if (last === "unknown")
+        if (last === UNKNOWN)
           return [undecided(one, `data.record: whether '${record.stage}' is the last stage of its plan`)];
         if (last === record.stage) return [];
         return [
@@ -53,12 +55,12 @@ function isFirst(stack: StackView, stage: string): boolean {
 }
 
 /** As far as a stack shows it: the last batch on the labels of the nodes. Null: the stack has not come to that yet. */
-function lastStage(stack: StackView, plan: string): string | null | "unknown" {
-  if (plan !== "upgrade") return "unknown";
+function lastStage(stack: StackView, plan: string): string | typeof UNKNOWN | null {
+  if (plan !== "upgrade") return UNKNOWN;
   const stages: string[] = [];
   for (const node of stack.ofType("kubernetes:core/v1:NodePatch")) {
     const label = readText(node, "metadata", "labels", STAGE_LABEL);
-    if (label.state === "unknown") return "unknown";
+    if (label.state === "unknown") return UNKNOWN;
     if (label.text !== null) stages.push(label.text);
   }
   return (

@@ -40,6 +40,13 @@ describe("PDB-06 percentages round up on both fields", () => {
     expect(allowedDisruptions(fields(field, value), { expected: pods, healthy: pods })).toBe(allowed);
   });
 
+  test("nothing may go while no pods are expected, whoever is healthy", () => {
+    expect(allowedDisruptions(fields("maxUnavailable", 1), { expected: 0, healthy: 2 })).toBe(0);
+    expect(
+      allowedDisruptions({ minAvailable: null, maxUnavailable: null }, { expected: 3, healthy: 3 }),
+    ).toBe(0);
+  });
+
   test("rounding equals the exact rational ceiling", () => {
     fc.assert(
       fc.property(

@@ -196,6 +196,37 @@ describe("a lab", () => {
   );
 
   it(
+    "takes everything back when a part of the new release does not come up",
+    async () => {
+      const install = "apt-get install -y --allow-change-held-packages kubeadm=1.35.99-*";
+      const target =
+        /has kubeadm (\S+)-1\.1/u.exec((await onNode(lab.dir, "lab-node-0", install).done).out)?.[1] ?? "";
+      await onNode(lab.dir, "lab-node-0", install.replace("1.35.99", target)).done;
+      const file = layoutOf(lab.dir).repository;
+      const repository = await readFile(file, "utf8");
+      const broken = JSON.parse(repository) as Record<string, { files: Record<string, string> }>;
+      const files = broken["1.35"]?.files ?? {};
+      files["kube-controller-manager"] = "/bin/false";
+      await writeFile(file, JSON.stringify(broken));
+      const failed = await onNode(lab.dir, "lab-node-0", `kubeadm upgrade apply -y v${target}`).done;
+      await writeFile(file, repository);
+      expect(failed.code).toBe(1);
+      expect(failed.out).toMatch(
+        /recover everything into the earlier state.*kube-controller-manager exited/su,
+      );
+      const status = await lab.status();
+      expect(status.healthy).toBe(true);
+      expect(
+        status.processes.map((each) => each.version).filter((version) => version.startsWith("v1.")),
+      ).toEqual(Array(3).fill(lab.versions.kubernetes));
+      expect(text(await api.get("/version"), "gitVersion")).toBe(lab.versions.kubernetes);
+      const back = `apt-get install -y --allow-change-held-packages --allow-downgrades kubeadm=${lab.versions.kubernetes.slice(1)}-*`;
+      expect((await onNode(lab.dir, "lab-node-0", back).done).code).toBe(0);
+    },
+    MINUTE,
+  );
+
+  it(
     "lets its control plane be upgraded by a minor, also after a kill half-way, with all data",
     async () => {
       const uids = async (): Promise<(string | undefined)[]> =>

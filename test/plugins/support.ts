@@ -143,7 +143,13 @@ let nextMark = 60_000 + (process.pid % 10_000) * 100;
 export function mark(): string {
   const time = String(nextMark++);
   onTestFinished(() => {
-    for (const pid of processesWith(time)) process.kill(pid, "SIGKILL");
+    for (const pid of processesWith(time)) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It has ended by itself in between.
+      }
+    }
   });
   return time;
 }
