@@ -4,6 +4,9 @@ import { z } from "zod";
 import type { Finding } from "./finding.ts";
 import { didYouMean } from "./suggest.ts";
 
+/** Label on every node that says in which stage of the rollout it is upgraded. */
+export const STAGE_LABEL = "upgrade.labhub.io/stage";
+
 export interface RolloutStage {
   /** `canary`, `batch1`, `batch2`, … */
   readonly stage: string;

@@ -1,24 +1,6 @@
-/** The record of the stage last begun: a ConfigMap in kube-system, one a cluster. */
-import { z } from "zod";
+/** Reads the record of the stage last begun. */
+import { RECORD, StageRecord } from "../analysis/stage-record.ts";
 import type { Api } from "./api.ts";
-
-export const RECORD = { namespace: "kube-system", name: "cluster-migration" } as const;
-
-const StageRecord = z.strictObject({
-  /** `organization/project/stack` that works on this cluster. */
-  stack: z.string(),
-  plan: z.string(),
-  /** Stage last begun. */
-  stage: z.string(),
-  came: z.enum(["forward", "back"]),
-  /** On the way back: the stages undone, in that order. */
-  undone: z.array(z.string()),
-  /** Counts every `up` that began work; commands of the stage run again when it changes. */
-  attempt: z.number().int(),
-  /** First attempt at this stage: ties together what was done before and after an interruption. */
-  since: z.number().int(),
-});
-export type StageRecord = z.output<typeof StageRecord>;
 
 /** Null where nothing was begun. Throws when the ConfigMap is there and cannot be read: somebody changed it by hand. */
 export async function readRecord(api: Api): Promise<StageRecord | null> {
@@ -26,5 +8,5 @@ export async function readRecord(api: Api): Promise<StageRecord | null> {
     `/api/v1/namespaces/${RECORD.namespace}/configmaps/${RECORD.name}`,
   );
   if (found === null) return null;
-  return StageRecord.parse(JSON.parse(found.data?.["record"] ?? "null"));
+  return StageRecord.parse(JSON.parse(found.data?.[RECORD.key] ?? "null"));
 }

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { RECORD, type StageRecord } from "../cluster/record.ts";
+import { RECORD, type StageRecord } from "../analysis/stage-record.ts";
 
 export interface MigrationRecordArgs {
   readonly record: StageRecord;
@@ -24,7 +24,7 @@ export class MigrationRecord extends pulumi.ComponentResource {
       `${name}-configmap`,
       {
         metadata: { name: RECORD.name, namespace: RECORD.namespace },
-        data: { record: JSON.stringify(args.record) },
+        data: { [RECORD.key]: JSON.stringify(args.record) },
       },
       { parent: this, protect: opts?.holds ?? false, dependsOn: opts?.after ?? [] },
     );

@@ -1,7 +1,7 @@
 /** Declares the whole stack at its target stage: history, the stage that is entered or stood in, and the way back. */
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { StageRecord } from "../cluster/record.ts";
+import type { StageRecord } from "../analysis/stage-record.ts";
 import type { ClusterCommand } from "../components/cluster-command.ts";
 import type { StackConfig } from "../config/stack.ts";
 import type { CarriedFacts } from "./facts.ts";
@@ -21,6 +21,8 @@ export interface ComposeArgs {
 export interface StackOutputs {
   /** The stage applied in full: known only when its check has passed. */
   readonly stage: pulumi.Output<string>;
+  /** Of the record: the `up` that these outputs are of. Tells a way back that is finished from one that was cut short. */
+  readonly attempt: pulumi.Output<number>;
   readonly plan: string;
   readonly facts: CarriedFacts;
   /** Per command, on one line: the file of its evidence and the SHA-256 of that file. */
@@ -72,6 +74,7 @@ export function composeStack({ config, stack, plan, target, record, facts }: Com
   return {
     // Outputs are recorded as soon as they are known, also by an `up` that fails: this one waits for the check.
     stage: check.stdout.apply(() => stage.name),
+    attempt: check.stdout.apply(() => record.attempt),
     plan: config.plan,
     facts,
     evidence,

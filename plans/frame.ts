@@ -6,7 +6,7 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Requirement } from "../analysis/conditions/index.ts";
-import type { StageRecord } from "../cluster/record.ts";
+import type { StageRecord } from "../analysis/stage-record.ts";
 import type { CommandDocument } from "../commands/document.ts";
 import { ClusterCommand } from "../components/cluster-command.ts";
 import { MigrationRecord } from "../components/migration-record.ts";

@@ -1,8 +1,22 @@
 /** The record of the stage last begun: whose it is, and what it says next. Pure. */
 import type { Finding } from "../analysis/finding.ts";
-import type { StageRecord } from "../cluster/record.ts";
+import type { StageRecord } from "../analysis/stage-record.ts";
 import type { CarriedFacts } from "./facts.ts";
+import type { Position } from "./stage.ts";
 import type { Transition } from "./transition.ts";
+
+/** What the stack's own last outputs say. */
+export interface OwnOutputs {
+  readonly stage: string | null;
+  /** Of the `up` that finished last. */
+  readonly attempt: number | null;
+  readonly facts: CarriedFacts | null;
+}
+
+export function positionOf(own: OwnOutputs, record: StageRecord | null): Position {
+  const unfinished = record !== null && record.came === "back" && record.attempt !== own.attempt;
+  return { applied: own.stage, begun: record?.stage ?? null, undoing: unfinished ? record.undone : [] };
+}
 
 /** One cluster, one stack, one plan. */
 export function recordFindings(
@@ -47,16 +61,20 @@ export function nextRecord({
   plan,
   stage,
   transition,
+  finished,
   live,
 }: {
   readonly stack: string;
   readonly plan: string;
   readonly stage: string;
   readonly transition: Transition;
+  /** Attempt of the `up` that finished last. */
+  readonly finished: number | null;
   readonly live: StageRecord | null;
 }): StageRecord {
   if (transition.kind === "settled" && live !== null) return live;
-  const attempt = (live?.attempt ?? 0) + 1;
+  // Above both, so that it is never one that was used: a record may have been deleted by hand.
+  const attempt = Math.max(live?.attempt ?? 0, finished ?? 0) + 1;
   return {
     stack,
     plan,

@@ -7,13 +7,14 @@ import { describe, type Finding } from "../analysis/finding.ts";
 import type { Inventory } from "../analysis/inventory.ts";
 import { ConnectError, openCluster, unreachable } from "../cluster/connect.ts";
 import { readInventory } from "../cluster/inventory.ts";
-import { readRecord, type StageRecord } from "../cluster/record.ts";
+import type { StageRecord } from "../analysis/stage-record.ts";
+import { readRecord } from "../cluster/record.ts";
 import { outFindings } from "../config/out.ts";
 import { parseStackConfig, type StackConfig } from "../config/stack.ts";
 import { composeStack, type StackOutputs } from "./compose.ts";
 import { CarriedFacts, factsOf } from "./facts.ts";
 import type { Plan } from "./plan.ts";
-import { clusterFindings, nextRecord, recordFindings } from "./position.ts";
+import { clusterFindings, nextRecord, positionOf, recordFindings, type OwnOutputs } from "./position.ts";
 import { tell } from "./tell.ts";
 import { decide } from "./transition.ts";
 import { makeUpgradePlan } from "./upgrade/index.ts";
@@ -27,11 +28,7 @@ export async function run(): Promise<StackOutputs> {
   const live = factsOf(world.inventory);
   refuse(clusterFindings(own.facts, live, config.cluster.context));
   const plan = makePlan(config, own.facts ?? live);
-  const decision = decide(
-    plan.stages,
-    { applied: own.stage, begun: world.record?.stage ?? null },
-    config.stage,
-  );
+  const decision = decide(plan.stages, positionOf(own, world.record), config.stage);
   if (!decision.ok) throw refusal([decision.problem]);
   const { transition } = decision;
   // The inventory is taken anew when its stage is entered, also on the way back to it; from then on it is carried.
@@ -48,6 +45,7 @@ export async function run(): Promise<StackOutputs> {
     plan: config.plan,
     stage: config.stage,
     transition,
+    finished: own.attempt,
     live: world.record,
   });
   return composeStack({
@@ -74,12 +72,17 @@ function readConfig(): StackConfig {
 }
 
 /** The stack's own last outputs, at preview too. A stack that was never updated has none. */
-async function readOwnOutputs(stack: string): Promise<{ stage: string | null; facts: CarriedFacts | null }> {
+async function readOwnOutputs(stack: string): Promise<OwnOutputs> {
   const self = new pulumi.StackReference(stack);
-  const [stage, facts] = await Promise.all([self.getOutputDetails("stage"), self.getOutputDetails("facts")]);
-  const stored: unknown = stage.value;
+  const [stage, attempt, facts] = await Promise.all([
+    self.getOutputDetails("stage"),
+    self.getOutputDetails("attempt"),
+    self.getOutputDetails("facts"),
+  ]);
+  const last: { stage: unknown; attempt: unknown } = { stage: stage.value, attempt: attempt.value };
   return {
-    stage: typeof stored === "string" ? stored : null,
+    stage: typeof last.stage === "string" ? last.stage : null,
+    attempt: typeof last.attempt === "number" ? last.attempt : null,
     facts: facts.value === undefined || facts.value === null ? null : CarriedFacts.parse(facts.value),
   };
 }

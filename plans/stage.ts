@@ -27,4 +27,6 @@ export interface Position {
   readonly applied: string | null;
   /** The stage last begun: the record in the cluster. Null when there is no record. */
   readonly begun: string | null;
+  /** A way back to `begun` that was not finished: the stages that it undoes, in that order. Else empty. */
+  readonly undoing: readonly string[];
 }

@@ -22,16 +22,13 @@ export function catalogue(pack: Pack): string {
     "are asked at the end: of the preview, where nothing has happened yet, or of the `up`, where everything has. So give the pack to",
     "both, and never leave the preview out.",
     "",
-    "| Rule | Level | Asked | Demands |",
-    "| --- | --- | --- | --- |",
-    ...pack.members.map(row),
+    ...pack.members.map(entry),
     "",
     ...pack.members.flatMap(section),
   ].join("\n");
 }
 
-const row = ({ rule, level }: Member): string =>
-  `| [${rule.name}](#${rule.name}) | ${level} | ${asked(rule)} | ${rule.demands} |`;
+const entry = ({ rule, level }: Member): string => `- [${rule.name}](#${rule.name}), ${level}`;
 
 function section({ rule, level }: Member): string[] {
   return [

@@ -1,5 +1,5 @@
 /** The record of the stage last begun, as it stands in a stack. */
-import { RECORD } from "../cluster/record.ts";
+import { RECORD } from "../analysis/stage-record.ts";
 import { readText } from "./reading.ts";
 import type { ResourceView, StackView } from "./view.ts";
 

@@ -1,13 +1,14 @@
 /** The plan `upgrade`: drain and upgrade as artefacts that can be checked. */
 import { forecastDrain } from "../../analysis/drain-forecast.ts";
 import { forecastText } from "../../analysis/forecast-text.ts";
+import { STAGE_LABEL } from "../../analysis/rollout.ts";
 import type { Inventory } from "../../analysis/inventory.ts";
 import { BudgetedWorkload } from "../../components/budgeted-workload.ts";
 import { NodeLabels } from "../../components/node-labels.ts";
 import type { StageFrame } from "../frame.ts";
 import type { PlanMaker } from "../plan.ts";
 import type { Stage } from "../stage.ts";
-import { settle, STAGE_LABEL, type Settings } from "./settings.ts";
+import { settle, type Settings } from "./settings.ts";
 import { stageLabels, upgradeStages } from "./stages.ts";
 import { answerTemplate } from "../../config/skew-template.ts";
 

@@ -17,8 +17,6 @@ export interface Settings {
   readonly rollout: Rollout;
 }
 
-export const STAGE_LABEL = "upgrade.labhub.io/stage";
-
 /** Settings, or everything that is wrong with the config on these nodes. */
 export function settle(
   config: UpgradeConfig,

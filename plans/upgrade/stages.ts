@@ -1,10 +1,10 @@
 /** The stages of the plan `upgrade`, as data. */
 import type { ArtefactExpectation } from "../../analysis/conditions/artefact.ts";
 import type { Requirement } from "../../analysis/conditions/index.ts";
-import type { RolloutStage } from "../../analysis/rollout.ts";
+import { STAGE_LABEL, type RolloutStage } from "../../analysis/rollout.ts";
 import type { CarriedFacts } from "../facts.ts";
 import type { Stage } from "../stage.ts";
-import { rolloutBefore, STAGE_LABEL, type Settings } from "./settings.ts";
+import { rolloutBefore, type Settings } from "./settings.ts";
 
 const SNAPSHOT_IS_THE_WAY_BACK =
   "none by Kubernetes, which supports no downgrade: restore the etcd snapshot taken in this stage (docs/upgrade.md, 'The way back')";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { STAGE_LABEL } from "../../plans/upgrade/settings.ts";
+import { STAGE_LABEL } from "../names.ts";
 import { compareNames } from "../../analysis/rollout.ts";
 import { commandsOf, isCheck } from "../documents.ts";
 import { readText } from "../reading.ts";

@@ -1,4 +1,4 @@
-import { RECORD } from "../../cluster/record.ts";
+import { RECORD } from "../../analysis/stage-record.ts";
 import {
   commandsOf,
   gatesBefore,

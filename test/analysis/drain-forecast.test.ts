@@ -161,6 +161,23 @@ describe("the course of a drain", () => {
     expect(forecast.evictions).toEqual([]);
   });
 
+  test("a node that empties by itself before its turn gives no other node a place", () => {
+    const controller = { kind: "ReplicaSet", name: "a-1", uid: "" };
+    const given = inventory({
+      pods: [
+        pod("slow", { controller }),
+        pod("going", { nodeName: "old-2", terminating: true, gracePeriodSeconds: 2 }),
+        pod("last", { nodeName: "new-1", controller }),
+      ],
+    });
+    const forecast = forecastDrain(given, ["old-1", "old-2", "new-1"], settings({ terminationSeconds: 20 }));
+    expect(forecast.nodes.map(({ startsAt, emptyAt }) => [startsAt, emptyAt])).toEqual([
+      [0, 20],
+      [20, 20],
+      [20, 40],
+    ]);
+  });
+
   test.each<[string, Partial<BudgetFacts>, string]>([
     ["never allows", { maxUnavailable: 0 }, "never allows"],
     ["equals the replicas", { minAvailable: 2 }, "has 2 healthy pods and wants 2"],
