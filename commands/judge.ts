@@ -14,7 +14,7 @@ import { holdsSteadily, SteadySpec } from "./steady.ts";
 const Spec = z.strictObject({
   requirements: z.array(
     z.strictObject({
-      condition: z.string().refine((name) => name in CONDITIONS, "a condition of the registry"),
+      condition: z.string().refine((name) => Object.hasOwn(CONDITIONS, name), "a condition of the registry"),
       with: z.record(z.string(), z.unknown()),
       says: z.string(),
     }),

@@ -24,30 +24,74 @@ function toFindings(issue: z.core.$ZodIssue, schema: z.ZodType, root: string): F
     const known = keysOf(schemaAt(schema, path));
     return issue.keys.map((key) => unknownKey(at([key]), key, known));
   }
-  const value = issue.input;
-  const meta = ruleOf(schemaAt(schema, path));
-  if (value === undefined && issue.code === "invalid_type") {
-    return [
-      {
-        code: "CONFIG-MISSING",
-        severity: "refuse",
-        subject: at(),
-        message: "is not given",
-        rule: meta?.rule ?? `required: ${issue.message}`,
-        repair: `pulumi config set --path '${at()}' …${meta === undefined ? "" : ` (${meta.repair})`}`,
-      },
-    ];
-  }
-  return [
+  const meta = ruleOf(schemaAt(schema, path)) ?? groupRule(schemaAt(schema, path), at());
+  const problem = (code: string, message: string, rule: RuleMeta | undefined): Finding[] => [
     {
-      code: "CONFIG-VALUE",
+      code,
       severity: "refuse",
       subject: at(),
-      message: `${show(value)} does not fit (${issue.message})`,
-      rule: meta?.rule ?? issue.message,
-      repair: meta?.repair ?? "correct the value",
+      message,
+      rule: rule?.rule ?? issue.message,
+      repair: rule?.repair ?? "correct the value",
     },
   ];
+  if (issue.code === "custom") {
+    // A rule between several settings: zod hands over all of them, and the path says which one is meant.
+    const parts = issue.input as Readonly<Record<string, unknown>>;
+    const value = path.length > 0 && isObject(parts) ? parts[String(path.at(-1))] : parts;
+    const repair = issue.params?.repair ?? meta?.repair ?? "correct the value";
+    return problem("CONFIG-VALUE", `${show(value)} does not fit`, { rule: issue.message, repair });
+  }
+  const value = issue.input;
+  if (value === undefined) {
+    // Documents of commands are written by the program: no config setting would mend them.
+    const noSetting = root !== "" || keysOf(schemaAt(schema, path)).length > 0;
+    return problem("CONFIG-MISSING", "is not given", {
+      rule: meta?.rule ?? "is required",
+      repair: noSetting
+        ? (meta?.repair ?? "give it")
+        : `pulumi config set --path '${at()}' …${meta === undefined ? "" : ` (${meta.repair})`}`,
+    });
+  }
+  if (issue.code === "invalid_type") {
+    return problem("CONFIG-VALUE", `${show(value)} ${wrongType(value, issue.expected)}`, meta);
+  }
+  const detail = meta === undefined ? ` (${issue.message})` : "";
+  return problem("CONFIG-VALUE", `${show(value)} does not fit${detail}`, meta);
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "a group of settings",
+  record: "a group of settings",
+  null: "null",
+};
+
+function wrongType(value: unknown, expected: string): string {
+  const wanted = TYPES[expected] ?? expected;
+  const actual = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+  return expected === "int" || value === null
+    ? `is not ${wanted}`
+    : `is ${TYPES[actual] ?? actual}, not ${wanted}`;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** For a group of settings that is missing or is none: which parts it needs. */
+function groupRule(schema: z.ZodType | undefined, at: string): RuleMeta | undefined {
+  const inner = schema === undefined ? undefined : unwrap(schema);
+  if (!(inner instanceof z.ZodObject)) return undefined;
+  const parts = Object.entries(inner.shape);
+  const needed = parts.filter(([, part]) => !part.safeParse(undefined).success).map(([name]) => name);
+  return {
+    rule: `a group of settings${needed.length === 0 ? "" : ` that needs: ${needed.join(", ")}`}`,
+    repair: `set its parts: pulumi config set --path '${at}.${needed[0] ?? parts[0]?.[0] ?? "NAME"}' …`,
+  };
 }
 
 /** An unknown key, with the nearest known one. */
@@ -70,6 +114,7 @@ function formatPath(root: string, path: readonly (string | number)[]): string {
   );
 }
 
+/** At most 120 characters of a value, for a message. */
 export function show(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;
   if (text === undefined) return "nothing";

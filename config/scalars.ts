@@ -48,7 +48,8 @@ export const Seconds = ruled(
 );
 
 export const FilePath = ruled(
-  z.string().min(1),
+  // No line end: what has one is the content of a file, pasted in the place of its path.
+  z.string().regex(/^[^\n\0]{1,4096}$/),
   "a path, absolute or relative to the project's folder ('~/' is the home folder)",
   "give the path of a file",
 );

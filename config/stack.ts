@@ -56,15 +56,21 @@ const OBJECTS: ReadonlySet<string> = new Set(["cluster", "upgrade"]);
  * Parses the stack's config as the engine hands it over.
  * @param raw   all config of the stack, `namespace:key` to text (objects as JSON)
  * @param namespace  the project's name; other namespaces belong to providers and are left alone
+ * @param secrets  full keys of what is encrypted: it is refused, and never shown
  */
-export function parseStackConfig(raw: Readonly<Record<string, string>>, namespace: string): ParsedConfig {
+export function parseStackConfig(
+  raw: Readonly<Record<string, string>>,
+  namespace: string,
+  secrets: readonly string[] = [],
+): ParsedConfig {
   const input: Record<string, unknown> = {};
   const problems: Finding[] = [];
   for (const [fullKey, text] of Object.entries(raw)) {
     const colon = fullKey.indexOf(":");
     if (fullKey.slice(0, colon) !== namespace) continue;
     const key = fullKey.slice(colon + 1);
-    if (!(key in Common.shape)) problems.push(unknownKey(fullKey, key, Object.keys(Common.shape)));
+    if (!Object.hasOwn(Common.shape, key)) problems.push(unknownKey(fullKey, key, Object.keys(Common.shape)));
+    else if (secrets.includes(fullKey)) problems.push(isSecret(fullKey));
     else if (OBJECTS.has(key)) {
       const value = parseJson(text);
       if (value === undefined) problems.push(notAnObject(fullKey, text));
@@ -95,6 +101,19 @@ export function parseStackConfig(raw: Readonly<Record<string, string>>, namespac
   return { ok: true, config: { ...parsed.value, upgrade: parsed.value.upgrade } };
 }
 
+/** Commands get their settings in plain, so that preview and review can show them: no place for a secret. */
+function isSecret(subject: string): Finding {
+  return {
+    code: "CONFIG-SECRET",
+    severity: "refuse",
+    subject,
+    message: "is encrypted, or a part of it is",
+    rule: "settings are shown in previews, the stack's state and evidence, in plain: none of them may be a secret",
+    repair:
+      "name a file that holds the secret (as for kubeconfig and keys), and set the rest without --secret",
+  };
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -110,6 +129,6 @@ function notAnObject(subject: string, text: string): Finding {
     subject,
     message: `${show(text)} is not an object`,
     rule: "a group of settings",
-    repair: `set its parts with \`pulumi config set --path '${subject}.NAME' VALUE\``,
+    repair: `set its parts: pulumi config set --path '${subject.slice(subject.indexOf(":") + 1)}.NAME' VALUE`,
   };
 }

@@ -32,11 +32,16 @@ const Drill = z
     path: ["minAvailable"],
     error:
       "minAvailable must be below replicas: otherwise the budget allows no eviction, and a drain never ends",
+    params: { repair: "lower minAvailable, or raise replicas" },
   });
 
 const Drain = z.strictObject({
   /** Pods that may be lost for good (no controller) or lose their emptyDir data, one by one. */
-  acknowledge: z.array(PodRef).default([]),
+  acknowledge: ruled(
+    z.array(PodRef),
+    "a list of pods, each as namespace/name",
+    'write it as ["shop/debug-shell"]: one pod at a time, there is no global force',
+  ).default([]),
   timeoutSeconds: Seconds.default(1800),
   /** Nodes drained side by side. */
   maxNodesAtOnce: count("a whole number of nodes").default(1),
@@ -49,13 +54,31 @@ const Drain = z.strictObject({
 const Rollout = z.strictObject({
   canary: NodeName.optional(),
   /** Nodes of batch1, batch2, …, by name. */
-  batches: z.array(z.array(NodeName).min(1)).optional(),
+  batches: ruled(
+    z.array(
+      ruled(
+        z.array(NodeName).min(1),
+        "at least one node in each batch",
+        "name its nodes, or leave the batch out",
+      ),
+    ),
+    "a list of batches, each a list of nodes",
+    'write them as [["node-1", "node-2"], ["node-3"]]',
+  ).optional(),
   /** Or their number only. */
-  batchSizes: z.array(count("a whole number of nodes")).optional(),
+  batchSizes: ruled(
+    z.array(count("a whole number of nodes")),
+    "a list of the batches' numbers of nodes",
+    "write them as [5, 20]; a last batch takes what is left over",
+  ).optional(),
 });
 
 const Etcd = z.strictObject({
-  endpoints: z.array(EtcdEndpoint).min(1),
+  endpoints: ruled(
+    z.array(EtcdEndpoint).min(1),
+    "the client URL of every etcd member, at least one",
+    'write them as ["https://HOST:2379"]; see `etcdctl member list`',
+  ),
   cacert: FilePath.optional(),
   cert: FilePath.optional(),
   key: FilePath.optional(),
@@ -65,15 +88,22 @@ const Etcd = z.strictObject({
   ),
 });
 
+const commands = () =>
+  ruled(
+    z.array(Argv),
+    "a list of commands, each a list of arguments",
+    'write them as [["apt-get", "update"], ["apt-get", "install", "-y", "kubeadm={package}-*"]]',
+  );
+
 /** How a command reaches a node, and how packages are installed there. `{node}`, `{version}`, `{package}` are filled in. */
 const Machine = z.strictObject({
   exec: Argv,
-  installKubeadm: z.array(Argv).default([
+  installKubeadm: commands().default([
     ["apt-mark", "unhold", "kubeadm"],
     ["apt-get", "install", "-y", "kubeadm={package}-*"],
     ["apt-mark", "hold", "kubeadm"],
   ]),
-  installKubelet: z.array(Argv).default([
+  installKubelet: commands().default([
     ["apt-mark", "unhold", "kubelet", "kubectl"],
     ["apt-get", "install", "-y", "kubelet={package}-*", "kubectl={package}-*"],
     ["apt-mark", "hold", "kubelet", "kubectl"],
@@ -94,7 +124,11 @@ const Verify = z.strictObject({
 export const UpgradeConfig = z.strictObject({
   target: KubernetesVersion,
   /** The order in which control-plane nodes are upgraded; default: those that carry the role label, by name. */
-  controlPlane: z.array(NodeName).min(1).optional(),
+  controlPlane: ruled(
+    z.array(NodeName).min(1),
+    "a list of the control plane's nodes, in the order of their upgrade, at least one",
+    'write it as ["node-0", "node-1"], or leave it out',
+  ).optional(),
   drill: Drill,
   drain: Drain.prefault({}),
   rollout: Rollout.prefault({}),

@@ -65,7 +65,9 @@ function makePlan(config: StackConfig, facts: CarriedFacts): Plan {
 }
 
 function readConfig(): StackConfig {
-  const parsed = parseStackConfig(pulumi.runtime.allConfig(), pulumi.getProject());
+  // Set by every language host beside the config itself.
+  const secrets = JSON.parse(process.env["PULUMI_CONFIG_SECRET_KEYS"] ?? "[]") as readonly string[];
+  const parsed = parseStackConfig(pulumi.runtime.allConfig(), pulumi.getProject(), secrets);
   if (!parsed.ok) throw refusal(parsed.problems);
   refuse(outFindings(parsed.config.out));
   return parsed.config;

@@ -85,7 +85,10 @@ interface Place {
 }
 
 /** Null when outputs and record do not belong together. */
-function placeOf(names: readonly string[], { applied: last, begun: record, undoing }: Position): Place | null {
+function placeOf(
+  names: readonly string[],
+  { applied: last, begun: record, undoing }: Position,
+): Place | null {
   const applied = last === null ? -1 : names.indexOf(last);
   const begun = record === null ? applied : names.indexOf(record);
   const top = Math.max(applied, begun, ...undoing.map((name) => names.indexOf(name)));

@@ -66,7 +66,9 @@ class UnknownPart extends Error {
 }
 
 function copy(value: unknown, path: readonly string[]): unknown {
-  if (Array.isArray(value)) return Array.from(value, (_, index) => part(value, index, path));
+  // By index: an array's iterator would touch what is not known.
+  if (Array.isArray(value))
+    return Array.from({ length: value.length }, (_, index) => part(value, index, path));
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.keys(value).map((key) => [key, part(value, key, path)]));
 }

@@ -65,55 +65,79 @@ export const onlyCordoned = condition(
 
 /** These nodes are cordoned. */
 export const cordoned = condition(Nodes, (world, { nodes }) =>
-  select(world.inventory.nodes, nodes)
-    .filter((node) => !node.unschedulable)
-    .map((node) =>
-      hold(
-        "NODE-SCHEDULABLE",
-        node,
-        "is schedulable",
-        "it has to be cordoned here",
-        `kubectl cordon ${node.name}`,
-      ),
-    ),
+  ofEach(world.inventory.nodes, nodes, (node) =>
+    node.unschedulable
+      ? null
+      : hold(
+          "NODE-SCHEDULABLE",
+          node,
+          "is schedulable",
+          "it has to be cordoned here",
+          `kubectl cordon ${node.name}`,
+        ),
+  ),
 );
 
 /** These nodes report this kubelet version. */
 export const kubeletVersion = condition(Nodes.extend({ version: z.string() }), (world, { nodes, version }) =>
-  select(world.inventory.nodes, nodes)
-    .filter((node) => compareVersions(node.kubeletVersion, version) !== 0)
-    .map((node) =>
-      hold(
-        "NODE-VERSION",
-        node,
-        `reports kubelet ${node.kubeletVersion}`,
-        `the rollout goes on when it reports ${version}`,
-        `look at the kubelet of ${node.name}; \`pulumi up\` again goes on from here`,
-      ),
-    ),
+  ofEach(world.inventory.nodes, nodes, (node) =>
+    compareVersions(node.kubeletVersion, version) === 0
+      ? null
+      : hold(
+          "NODE-VERSION",
+          node,
+          `reports kubelet ${node.kubeletVersion}`,
+          `the rollout goes on when it reports ${version}`,
+          `look at the kubelet of ${node.name}; \`pulumi up\` again goes on from here`,
+        ),
+  ),
 );
 
 /** Each node carries its value of this label. */
 export const nodesLabelled = condition(
   z.strictObject({ key: z.string(), values: z.record(z.string(), z.string()) }),
   (world, { key, values }) =>
-    select(world.inventory.nodes, Object.keys(values))
-      .filter((node) => node.labels[key] !== values[node.name])
-      .map((node) =>
-        hold(
-          "NODE-LABEL",
-          node,
-          `has ${key}=${node.labels[key] ?? "(none)"}`,
-          `the plan is written on the nodes: ${key}=${values[node.name] ?? ""}`,
-          "pulumi up",
-        ),
-      ),
+    ofEach(world.inventory.nodes, Object.keys(values), (node) =>
+      node.labels[key] === values[node.name]
+        ? null
+        : hold(
+            "NODE-LABEL",
+            node,
+            `has ${key}=${node.labels[key] ?? "(none)"}`,
+            `the plan is written on the nodes: ${key}=${values[node.name] ?? ""}`,
+            "pulumi up",
+          ),
+    ),
 );
 
-function select(nodes: readonly NodeFacts[], names: readonly string[]): readonly NodeFacts[] {
-  return nodes.filter((node) => names.includes(node.name));
+/** A node that is not there does not hold what is demanded of it: a condition must never hold for want of nodes. */
+function ofEach(
+  nodes: readonly NodeFacts[],
+  names: readonly string[],
+  look: (node: NodeFacts) => Finding | null,
+): Finding[] {
+  return names.flatMap((name) => {
+    const node = nodes.find((one) => one.name === name);
+    const found =
+      node === undefined
+        ? hold(
+            "NODE-ABSENT",
+            { name },
+            "is not in the cluster",
+            "what is demanded of a node is not given by its absence",
+            "bring the node back, or review the plan without it",
+          )
+        : look(node);
+    return found === null ? [] : [found];
+  });
 }
 
-function hold(code: string, node: NodeFacts, message: string, rule: string, repair: string): Finding {
+function hold(
+  code: string,
+  node: Pick<NodeFacts, "name">,
+  message: string,
+  rule: string,
+  repair: string,
+): Finding {
   return { code, severity: "hold", subject: `Node ${node.name}`, message, rule, repair };
 }

@@ -69,7 +69,7 @@ export const nodesAsReviewed = condition(
       ];
     });
     const joined = inventory.nodes
-      .filter((node) => !(node.name in nodes))
+      .filter((node) => !Object.hasOwn(nodes, node.name))
       .map((node): Finding => {
         const behind = !atLeast(node.kubeletVersion, target);
         return {

@@ -19,6 +19,7 @@ export class DrainView {
   readonly start: Inventory;
   readonly #pods: LiveCollection<PodFacts>;
   readonly #budgets: LiveCollection<BudgetFacts>;
+  readonly #decisions = new WeakMap<PodFacts, PodDecision>();
   #index: { byNode: Map<string, PodFacts[]>; budgets: BudgetIndex } | undefined;
   #changed = false;
   #wake: (() => void) | undefined;
@@ -74,13 +75,23 @@ export class DrainView {
   }
 
   bucketsOf(node: string, acknowledge: readonly string[]): Buckets {
-    const pods = this.#indexed().byNode.get(node) ?? [];
-    const buckets = classifyPods(pods, { acknowledged: acknowledge, workloads: this.start.workloads });
+    const decisions = this.#decide(this.#indexed().byNode.get(node) ?? [], acknowledge);
     return {
-      evict: buckets.evict.map((decision) => decision.pod),
-      ending: buckets.waitFor.map((decision) => decision.pod),
-      refuse: buckets.refuse,
+      evict: decisions.filter(({ behaviour }) => behaviour === "evict").map(({ pod }) => pod),
+      ending: decisions.filter(({ waitFor }) => waitFor).map(({ pod }) => pod),
+      refuse: decisions.filter(({ behaviour }) => behaviour === "refuse"),
     };
+  }
+
+  /** A pod's facts object stands for one state of it: what was decided for it holds until the watch brings another. */
+  #decide(pods: readonly PodFacts[], acknowledge: readonly string[]): PodDecision[] {
+    const fresh = pods.filter((pod) => !this.#decisions.has(pod));
+    if (fresh.length > 0) {
+      const buckets = classifyPods(fresh, { acknowledged: acknowledge, workloads: this.start.workloads });
+      for (const decision of [...buckets.evict, ...buckets.skip, ...buckets.refuse])
+        this.#decisions.set(decision.pod, decision);
+    }
+    return pods.flatMap((pod) => this.#decisions.get(pod) ?? []);
   }
 
   /** Pods of DaemonSets on this node: they stay, and people are told. */

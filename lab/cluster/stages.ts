@@ -50,8 +50,15 @@ export async function kwokConfig(config: LabConfig): Promise<string> {
   const options = stringify({
     apiVersion: "config.kwok.x-k8s.io/v1alpha1",
     kind: "KwokConfiguration",
-    // The stock four workers are too few when 3,000 pods become Ready at once.
-    options: { podPlayStageParallelism: 16, nodePlayStageParallelism: 8, nodeLeaseParallelism: 8 },
+    // The stock four workers are too few when 3,000 pods become Ready at once. The last two: with kwok 0.8.0's own
+    // settings the pods of a Node that came back were not looked at again, and stayed not Ready.
+    options: {
+      podPlayStageParallelism: 16,
+      nodePlayStageParallelism: 8,
+      nodeLeaseParallelism: 8,
+      podsOnNodeSyncParallelism: 4,
+      enablePodsOnNodeSyncStreamWatch: false,
+    },
   });
   return [options, ...documents.map((document) => String(document))].join("---\n");
 }

@@ -38,7 +38,9 @@ export function settle(
       repair: "name them in order: pulumi config set --path 'upgrade.controlPlane[0]' NODE",
     });
   }
+  problems.push(...controlPlaneFindings(config, facts));
   const rollout = plan(config, facts, problems);
+  if (rollout === null) return { ok: false, problems };
   problems.push(
     ...checkRollout(rollout, names).map((finding) => ({
       ...finding,
@@ -50,7 +52,36 @@ export function settle(
     : { ok: true, settings: { config, controlPlane, rollout } };
 }
 
-function plan(config: UpgradeConfig, facts: CarriedFacts, problems: Finding[]): Rollout {
+/** A list in the config is the whole control plane, each machine once. */
+function controlPlaneFindings({ controlPlane }: UpgradeConfig, facts: CarriedFacts): Finding[] {
+  if (controlPlane === undefined) return [];
+  const finding = (subject: string, message: string, rule: string, repair: string): Finding => ({
+    code: "CONTROL-PLANE-LIST",
+    severity: "refuse",
+    subject: `cluster-migration:upgrade.controlPlane${subject}`,
+    message,
+    rule,
+    repair,
+  });
+  const repeated = controlPlane.flatMap((name, index) =>
+    controlPlane.indexOf(name) < index
+      ? [finding(`[${index}]`, `repeats '${name}'`, "each machine of the control plane once", "remove it")]
+      : [],
+  );
+  const left = facts.nodes.filter((node) => node.controlPlane && !controlPlane.includes(node.name));
+  const missing = left.map(({ name }) =>
+    finding(
+      "",
+      `leaves out '${name}', which carries the label node-role.kubernetes.io/control-plane`,
+      "a control plane is upgraded on all of its machines before any kubelet: no kubelet may be newer than an API server",
+      `pulumi config set --path 'upgrade.controlPlane[${controlPlane.length}]' ${name}`,
+    ),
+  );
+  return [...repeated, ...missing];
+}
+
+/** Null, and a problem, where no rollout can be made at all. */
+function plan(config: UpgradeConfig, facts: CarriedFacts, problems: Finding[]): Rollout | null {
   const { canary, batches, batchSizes } = config.rollout;
   const nodes = facts.nodes.map(({ name }) => ({ name, controlPlane: isControlPlane(config, facts, name) }));
   try {
@@ -69,7 +100,7 @@ function plan(config: UpgradeConfig, facts: CarriedFacts, problems: Finding[]): 
       rule: "a canary of one node, then batches that hold every other node once",
       repair: "name a canary and the batches, or their sizes, or neither",
     });
-    return planRollout(nodes);
+    return null;
   }
 }
 

@@ -67,15 +67,15 @@ function covered(
     nodes.every((node) => judged.some((one) => names(one.with["nodes"]).includes(node)))
   )
     return [];
-  // On the way back the stages that declare the budgets stand already: there is nothing left to wait for.
-  const goesBack = gates.some(isWayBackGate);
+  // On the way back the gate knows nothing of what is undone; there the drain itself judges before it cordons.
+  if (gates.some(isWayBackGate)) return [];
   const namespace = document.spec["listNamespace"];
   const budgets = world.inventory.budgets.filter(
-    (budget) => (goesBack || budget.namespace === namespace) && covers(world.inventory, budget),
+    (budget) => budget.namespace === namespace && covers(world.inventory, budget),
   );
   const reached = budgets.some((budget) => {
     const declaredBy = world.budgets.get(nameOf(budget));
-    return goesBack || (declaredBy !== undefined && stack.after(resource, declaredBy));
+    return declaredBy !== undefined && stack.after(resource, declaredBy);
   });
   if (reached || world.undecided.some(({ urn }) => urn.includes(`${BUDGET}::`))) return [];
   return [

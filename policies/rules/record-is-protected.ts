@@ -1,6 +1,5 @@
-import { z } from "zod";
-import { STAGE_LABEL } from "../names.ts";
-import { compareNames } from "../../analysis/rollout.ts";
+import { compareNames, STAGE_LABEL } from "../../analysis/rollout.ts";
+import { RECORD, StageRecord } from "../../analysis/stage-record.ts";
 import { commandsOf, isCheck } from "../documents.ts";
 import { readText } from "../reading.ts";
 import { recordsOf } from "../record.ts";
@@ -8,8 +7,6 @@ import { undecided, violation, type Rule, type Verdict } from "../rule.ts";
 import type { StackView } from "../view.ts";
 
 const UNKNOWN = Symbol("unknown");
-
-const Record = z.object({ plan: z.string(), stage: z.string() });
 
 export const recordIsProtected: Rule = {
   name: "record-is-protected",
@@ -20,7 +17,7 @@ export const recordIsProtected: Rule = {
     recordsOf(stack)
       .filter((one) => !one.opts.protect)
       .flatMap((one): Verdict[] => {
-        const { text, ...reading } = readText(one, "data", "record");
+        const { text, ...reading } = readText(one, "data", RECORD.key);
         if (text === null)
           return [undecided(one, reading.state === "unknown" ? reading.property : "data.record")];
         const record = parse(text);
@@ -39,9 +36,9 @@ export const recordIsProtected: Rule = {
       }),
 };
 
-function parse(text: string): z.output<typeof Record> | null {
+function parse(text: string): StageRecord | null {
   try {
-    return Record.safeParse(JSON.parse(text)).data ?? null;
+    return StageRecord.safeParse(JSON.parse(text)).data ?? null;
   } catch {
     return null;
   }

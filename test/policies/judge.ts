@@ -2,7 +2,7 @@
 import { migration } from "../../policies/packs.ts";
 import { messageOf, type Rule, type Surroundings } from "../../policies/rule.ts";
 import { StackView, type ResourceView } from "../../policies/view.ts";
-import { resource } from "./program.ts";
+import { raw, resource } from "./program.ts";
 
 export interface Report {
   readonly rule: string;
@@ -63,7 +63,9 @@ function changeWhere(
 ): ResourceView[] {
   if (!views.some(which)) throw new Error("there is nothing to change");
   return views.map((one) =>
-    which(one) ? resource({ ...one, ...(typeof to === "function" ? to(one) : to) }) : one,
+    which(one)
+      ? resource({ ...one, ...(typeof to === "function" ? to({ ...one, props: raw(one.props) }) : to) })
+      : one,
   );
 }
 

@@ -94,8 +94,10 @@ async function recorded(run: () => Promise<void>): Promise<Registered[]> {
     {
       newResource: ({ type, name, inputs }) => ({
         id: `${name}-id`,
-        state:
-          type === "command:local:Command" ? { ...(inputs as object), stdout: STDOUT, stderr: "" } : inputs,
+        state: {
+          ...(inputs as object),
+          ...(type === "command:local:Command" && { stdout: STDOUT, stderr: "" }),
+        },
       }),
       call: ({ token }) => {
         throw new Error(`nobody expected a call of ${token}`);
@@ -191,8 +193,14 @@ export function resource(given: Partial<ResourceView> & Pick<ResourceView, "urn"
     propertyDependencies: {},
     secrets: new Set(),
     ...given,
-    props: unknownCheckingProxy({ ...given.props }),
+    props: unknownCheckingProxy(given.props === undefined ? {} : { ...raw(given.props) }),
   };
+}
+
+/** Behind the guard against unknown values: to copy and to change, in tests only. */
+export function raw(props: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { __getSpecialProxyTarget: target } = props as { __getSpecialProxyTarget?: Record<string, unknown> };
+  return target ?? props;
 }
 
 /** URN of a resource of this name, for resources by hand. */

@@ -1,0 +1,51 @@
+import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { outFindings } from "../../config/out.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "out-"));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+describe("the folder of artefacts", () => {
+  it("may be there, or be made later, however deep", () => {
+    expect(outFindings(folder)).toEqual([]);
+    expect(outFindings(path.join(folder, "a", "b", "c"))).toEqual([]);
+  });
+
+  it("is made by nobody who only looks", () => {
+    outFindings(path.join(folder, "a"));
+    expect(() => {
+      mkdirSync(path.join(folder, "a"));
+    }).not.toThrow();
+  });
+
+  it.each([
+    ["a file", (file: string) => file],
+    ["below a file", (file: string) => path.join(file, "out")],
+    ["far below a file", (file: string) => path.join(file, "a", "b")],
+  ])("is not %s", (_, of) => {
+    const file = path.join(folder, "file");
+    writeFileSync(file, "");
+    const [finding] = outFindings(of(file));
+    expect(finding).toMatchObject({
+      code: "OUT-NOT-WRITABLE",
+      severity: "refuse",
+      subject: "cluster-migration:out",
+    });
+    expect(finding?.message).toContain("is not a folder");
+    expect(finding?.message).toContain(of(file));
+  });
+
+  it("is not on a file system that can't be written", () => {
+    // As root the mode bits say nothing; /proc refuses everybody.
+    const [finding] = outFindings("/proc/out");
+    expect(finding?.code).toBe("OUT-NOT-WRITABLE");
+    expect(finding?.message).toContain("'/proc/out'");
+  });
+});
