@@ -39,7 +39,8 @@ function toFindings(issue: z.core.$ZodIssue, schema: z.ZodType, root: string): F
     // A rule between several settings: zod hands over all of them, and the path says which one is meant.
     const parts = issue.input as Readonly<Record<string, unknown>>;
     const value = path.length > 0 && isObject(parts) ? parts[String(path.at(-1))] : parts;
-    const repair = issue.params?.repair ?? meta?.repair ?? "correct the value";
+    const own: unknown = issue.params?.["repair"];
+    const repair = typeof own === "string" ? own : (meta?.repair ?? "correct the value");
     return problem("CONFIG-VALUE", `${show(value)} does not fit`, { rule: issue.message, repair });
   }
   const value = issue.input;
@@ -86,7 +87,8 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 function groupRule(schema: z.ZodType | undefined, at: string): RuleMeta | undefined {
   const inner = schema === undefined ? undefined : unwrap(schema);
   if (!(inner instanceof z.ZodObject)) return undefined;
-  const parts = Object.entries(inner.shape);
+  const shape: Readonly<Record<string, z.ZodType>> = inner.shape as never;
+  const parts = Object.entries(shape);
   const needed = parts.filter(([, part]) => !part.safeParse(undefined).success).map(([name]) => name);
   return {
     rule: `a group of settings${needed.length === 0 ? "" : ` that needs: ${needed.join(", ")}`}`,

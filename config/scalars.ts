@@ -56,7 +56,7 @@ export const FilePath = ruled(
 
 /** An argument vector: run as it is, by no shell. */
 export const Argv = ruled(
-  z.array(z.string().min(1)).min(1),
+  z.array(ruled(z.string().min(1), "an argument of a command", "remove it, or give it a value")).min(1),
   "a list of arguments, run as they are, by no shell",
   'write each argument as an element of its own: ["ssh", "{node}", "sudo"]',
 );

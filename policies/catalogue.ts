@@ -40,6 +40,7 @@ function section({ rule, level }: Member): string[] {
     `- Asked for: ${asked(rule)}.`,
     `- Why: ${rule.why}.`,
     `- Repair: ${rule.repair}.`,
+    ...(rule.limits === undefined ? [] : [`- Does not see: ${rule.limits}.`]),
     "",
   ];
 }

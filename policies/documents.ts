@@ -59,9 +59,22 @@ export function commandsOf(stack: StackView): readonly DocumentedCommand[] {
 /** Commands of ours whose document is not known: no rule on documents can judge them. */
 export function undecidedDocuments(resources: readonly ResourceView[]): Undecided[] {
   return resources
-    .filter((one) => isLocalCommand(one) && one.urn.includes(OURS) && commandOf(one) === null)
+    .filter((one) => isOurs(one) && readText(one, "stdin").state === "unknown")
     .map((one) => undecided(one, "stdin"));
 }
+
+/** Commands of ours that will run with something that is no document. What ran before may have been of another shape. */
+export function withoutDocument(resources: readonly ResourceView[]): readonly ResourceView[] {
+  return resources.filter(
+    (one) =>
+      isOurs(one) &&
+      readText(one, "stdin").state !== "unknown" &&
+      commandOf(one) === null &&
+      !(ignores(one, "stdin") && hasRun(one)),
+  );
+}
+
+const isOurs = (one: ResourceView): boolean => isLocalCommand(one) && one.urn.includes(OURS);
 
 function parse(text: string): Document | null {
   let json: unknown;

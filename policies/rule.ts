@@ -35,6 +35,8 @@ export interface Rule {
   readonly why: string;
   /** What to do about it. */
   readonly repair: string;
+  /** What it cannot see. */
+  readonly limits?: string;
   /** Needs to know which inputs are secret; only for a mandatory rule on single resources (see adapter.ts). */
   readonly looksAtSecrets?: true;
   /**

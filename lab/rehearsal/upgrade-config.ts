@@ -4,6 +4,7 @@ import type { Bench, StackConfigValues } from "./bench.ts";
 /** Versions that the lab's second control plane has: see the toolchain's pins. */
 export const UPGRADE_TARGET = "v1.35.4";
 
+/** @param overrides  settings of the plan that replace the ones here, e.g. `{ verify: … }` */
 export function upgradeConfig(bench: Bench, overrides: StackConfigValues = {}): StackConfigValues {
   const { lab, options } = bench;
   return {
@@ -27,8 +28,8 @@ export function upgradeConfig(bench: Bench, overrides: StackConfigValues = {}): 
       },
       skewTemplate: "lab/fixtures/skew-template.yaml",
       verify: { successes: 3, intervalSeconds: 0.5, timeoutSeconds: 60 },
+      ...overrides,
     },
-    ...overrides,
   };
 }
 

@@ -24,6 +24,8 @@ export const drainNeedsBudget: Rule = {
   why: "without a budget all replicas may be evicted together; with one that allows none, the drain never ends (kubernetes/kubernetes#66811, hashicorp/consul-k8s#1457)",
   repair:
     "let the stage's gate demand `drain-allowed` for these nodes, or declare a PodDisruptionBudget for the workload in an earlier stage",
+  limits:
+    "budgets and workloads of the cluster that the stack does not declare: the gate judges those (`drain-allowed`), on the way back the drain itself before it cordons",
   stack: (stack) => {
     const commands = commandsOf(stack);
     const world = declared(stack);

@@ -34,6 +34,8 @@ export const noSecretsInCommands: Rule = {
   why: "plain inputs and whatever a script prints stand in previews, logs and the state (pulumi/pulumi-command#773, #111, #260)",
   repair:
     "hand it over as a secret (`config.requireSecret`, `pulumi.secret`), or let the script read it from a file or a secret store",
+  limits:
+    "what the SDK itself makes secret looks secret to a policy: in Node.js the whole `connection` of a remote Command. And a provider that refuses a field may print it before any policy is asked",
   looksAtSecrets: true,
   resource: (one) => [
     ...(isCommand(one) ? [...texts(one), ...environment(one), ...printed(one)] : []),

@@ -8,6 +8,7 @@ import {
   named,
   OBSERVERS,
   undecidedDocuments,
+  withoutDocument,
   type DocumentedCommand,
 } from "../documents.ts";
 import { recordsOf } from "../record.ts";
@@ -29,6 +30,12 @@ export const workAfterGate: Rule = {
         .filter(({ document }) => !OBSERVERS.has(document.command))
         .flatMap((command) => behindGate(stack, commands, command)),
       ...live.filter((command) => !isCheck(command)).flatMap((command) => beforeCheck(stack, live, command)),
+      ...withoutDocument(stack.resources).map((one) =>
+        violation(
+          one,
+          `command '${one.name}' has no document on its standard input: nothing says what it does, or in which stage`,
+        ),
+      ),
       ...undecidedDocuments(stack.resources),
     ];
   },

@@ -373,9 +373,7 @@ function settings(schema: z.ZodType, path: string): [string, z.ZodType][] {
 it("every setting of the plan carries its rule and its repair", () => {
   const all = settings(UpgradeConfig, "upgrade");
   expect(all.length).toBeGreaterThan(25);
-  // The words of a command need none of their own: the command's rule is theirs.
-  const bare = all.filter(([path]) => !/(exec|installKube\w+\[\])\[\]$/.test(path));
-  for (const [path, schema] of bare) {
+  for (const [path, schema] of all) {
     const meta = schema.meta() as { rule?: string; repair?: string } | undefined;
     expect([path, meta?.rule ?? "", meta?.repair ?? ""], path).not.toContain("");
   }

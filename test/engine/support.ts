@@ -1,5 +1,8 @@
 /** A bench for engine tests: lab, engine and stack of their own, ended with the test file. */
+import { execFile as execFileByCallback } from "node:child_process";
+import { writeFile } from "node:fs/promises";
 import path from "node:path";
+import { promisify } from "node:util";
 import type { Inventory } from "../../analysis/inventory.ts";
 import { openCluster } from "../../cluster/connect.ts";
 import { readInventory } from "../../cluster/inventory.ts";
@@ -7,7 +10,10 @@ import type { StageRecord } from "../../analysis/stage-record.ts";
 import { readRecord } from "../../cluster/record.ts";
 import type { LabConfigInput } from "../../lab/cluster/index.ts";
 import { operations, type EngineResult } from "../../lab/engine/index.ts";
+import type { FaultInput } from "../../lab/machine/faults.ts";
 import { Bench } from "../../lab/rehearsal/bench.ts";
+
+const execFile = promisify(execFileByCallback);
 
 export const PROJECT = path.resolve(import.meta.dirname, "../..");
 
@@ -43,3 +49,13 @@ export async function record(bench: Bench): Promise<StageRecord | null> {
 }
 
 export const outFile = (bench: Bench, name: string): string => path.join(PROJECT, bench.options.out, name);
+
+/** What the lab's machines do wrong from now on; an empty list: nothing. */
+export async function setFaults(bench: Bench, faults: readonly FaultInput[]): Promise<void> {
+  await writeFile(path.join(bench.lab.dir, "faults.json"), JSON.stringify(faults));
+}
+
+/** What a person does on a machine by hand. */
+export async function onNode(bench: Bench, node: string, argv: readonly string[]): Promise<void> {
+  await execFile(path.join(PROJECT, "lab/bin/on-node"), ["--lab", bench.lab.dir, node, "--", ...argv]);
+}

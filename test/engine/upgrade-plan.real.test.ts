@@ -1,13 +1,26 @@
 /** Plan `upgrade` on a real engine, a real API server and real etcd: every stage, twice, and the ways back. */
-import { readFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { checkFolder } from "../../commands/check-artefacts.ts";
 import type { Bench } from "../../lab/rehearsal/bench.ts";
 import { upgradeConfig, UPGRADE_TARGET } from "../../lab/rehearsal/upgrade-config.ts";
-import { changes, live, openBench, outFile, record, said } from "./support.ts";
+import { changes, live, onNode, openBench, outFile, record, said, setFaults } from "./support.ts";
 
 const NODES = ["lab-node-0", "lab-node-1", "lab-node-2"];
+/** Each artefact, and a way in which it can be wrong. */
+const BREAKS: readonly (readonly [string, (text: string) => string])[] = [
+  ["versions.json", (text) => text.replace('"lab-node-1": "v1.34.4"', '"lab-node-1": "v1.33.0"')],
+  ["cordon.txt", (text) => text.replace("Ready,SchedulingDisabled", "Ready")],
+  ["cordon-note.txt", () => "cordon evicts every pod from the node\n"],
+  ["drain.txt", (text) => text.replace("node/lab-node-1 drained\n", "")],
+  ["after-drain.txt", (text) => text.replaceAll("lab-node-2", "lab-node-1")],
+  ["uncordon.txt", (text) => text.replace("node/lab-node-1 uncordoned", "node/lab-node-1 cordoned")],
+  ["skew.yaml", (text) => text.replace('max_kubectl: "1.35"', 'max_kubectl: "1.34"')],
+  ["runbook.md", (text) => text.replaceAll("kubeadm upgrade plan", "kubeadm upgrade apply")],
+  ["rollout.json", (text) => text.replace('"lab-node-2"', '"lab-node-1"')],
+];
+
 let bench: Bench;
 const read = (name: string): Promise<string> => readFile(outFile(bench, name), "utf8");
 const lines = async (name: string): Promise<string[]> => (await read(name)).trim().split("\n");
@@ -208,6 +221,24 @@ describe("plan upgrade, stage by stage", () => {
 
   it("the artefacts pass their check, and each one broken by hand fails it with a reason", async () => {
     expect(await checkFolder(bench.options.out)).toEqual([]);
+    for (const [name, breakIt] of BREAKS) {
+      const whole = await read(name);
+      await writeFile(outFile(bench, name), breakIt(whole));
+      const findings = await checkFolder(bench.options.out);
+      await writeFile(outFile(bench, name), whole);
+      expect(findings.map((finding) => finding.subject.split(" ")[0])).toContain(name);
+      // Not only "it changed": the check says what is wrong with it.
+      expect(findings.length, name).toBeGreaterThan(1);
+    }
+    await rm(outFile(bench, "rollout.json"));
+    expect(await checkFolder(bench.options.out)).toContainEqual(
+      expect.objectContaining({ subject: "rollout.json", message: "is not there" }),
+    );
+    const up = await bench.up("uncordon");
+    expect(up.code, said(up)).toBe(0);
+    const forward = await bench.up("plan");
+    expect(forward.code, said(forward)).toBe(0);
+    expect(await checkFolder(bench.options.out)).toEqual([]);
   });
 
   it("snapshot: taken, verified, restored once", async () => {
@@ -233,18 +264,58 @@ describe("plan upgrade, stage by stage", () => {
     }
   });
 
-  it("canary, then the batches: each node drained, upgraded and given back, one stage after the other", async () => {
-    const skipped = await bench.preview("batch1");
-    expect(skipped.code).not.toBe(0);
-    expect(skipped.stdout).toContain("next is 'canary'");
-    const done: string[] = [];
-    for (const [index, stage] of ["canary", "batch1", "batch2"].entries()) {
-      await enter(stage);
-      done.push(NODES[index] ?? "");
-      const versions = await kubelets();
-      for (const node of NODES) expect(versions[node]).toBe(done.includes(node) ? UPGRADE_TARGET : "v1.34.4");
-      expect(await unschedulable()).toEqual([]);
-      expect((await webPods()).filter((pod) => pod.ready)).toHaveLength(3);
+  it("a node that does not come back stops the rollout: no further node is touched, and `up` goes on from there", async () => {
+    await setFaults(bench, [
+      { node: "lab-node-0", command: "^systemctl restart kubelet", action: "kubelet-down", times: 1 },
+    ]);
+    const impatient = { successes: 3, intervalSeconds: 0.5, timeoutSeconds: 15 };
+    await bench.configure(upgradeConfig(bench, { verify: impatient }));
+    const failed = await bench.up("canary");
+    expect(failed.code).not.toBe(0);
+    expect(failed.stdout).toContain("lab-node-0 did not come back");
+    expect((await bench.engine.outputs())["stage"]).toBe("control-plane");
+    expect(await unschedulable()).toEqual(["lab-node-0"]);
+    expect(await kubelets()).toMatchObject({ "lab-node-1": "v1.34.4", "lab-node-2": "v1.34.4" });
+    for (const [stage, why] of [
+      ["batch1", "has begun 'canary' and not finished it"],
+      ["plan", "cannot be undone"],
+    ] as const) {
+      const refused = await bench.preview(stage);
+      expect(refused.code).not.toBe(0);
+      expect(refused.stdout).toContain(why);
     }
+    // The machine is mended; the same `up` goes on.
+    await bench.configure(upgradeConfig(bench));
+    await onNode(bench, "lab-node-0", ["systemctl", "restart", "kubelet"]);
+    await expect
+      .poll(async () => (await live(bench)).nodes.every((node) => node.ready), { timeout: 60_000 })
+      .toBe(true);
+    const resumed = await bench.preview("canary");
+    expect(resumed.stdout).toContain("Goes on with stage 'canary'");
+  });
+
+  it("kill -9 of pulumi in the middle of a node's upgrade, the documented recovery, and the same end", async () => {
+    await enter("canary");
+    await setFaults(bench, [{ node: "lab-node-1", command: "^apt-get install -y kubelet", action: "hang" }]);
+    const run = await bench.startUp("batch1");
+    await expect
+      .poll(() => run.output(), { timeout: 90_000, interval: 200 })
+      .toContain("lab-node-1$ apt-get install -y kubelet");
+    run.kill("SIGKILL");
+    await run.result;
+    await setFaults(bench, []);
+    const cancelled = await bench.engine.cancel();
+    expect(cancelled.code, said(cancelled)).toBe(0);
+    const again = await bench.up("batch1");
+    expect(again.code, said(again)).toBe(0);
+    expect((await kubelets())["lab-node-1"]).toBe(UPGRADE_TARGET);
+    expect(await unschedulable()).toEqual([]);
+  });
+
+  it("the last batch ends the rollout: every node upgraded, schedulable, and the service whole", async () => {
+    await enter("batch2");
+    expect(new Set(Object.values(await kubelets()))).toEqual(new Set([UPGRADE_TARGET]));
+    expect(await unschedulable()).toEqual([]);
+    expect((await webPods()).filter((pod) => pod.ready)).toHaveLength(3);
   });
 });
