@@ -56,6 +56,7 @@ export interface Request {
 
 /** How long authentication options are reused; exec plugins hand out tokens that live for minutes. */
 const AUTH_TTL_MS = 60_000;
+const LIST_ATTEMPTS = 3;
 
 export class Api {
   readonly server: string;
@@ -99,10 +100,26 @@ export class Api {
     }
   }
 
-  /** All items of a collection, page by page, with the resource version of the first page's snapshot. */
+  /**
+   * All items of a collection, page by page, with the resource version of their snapshot. A snapshot that expires between
+   * two pages (410) is left for a new one.
+   */
   async list<T>(
     path: string,
     query: Readonly<Record<string, string>> = {},
+  ): Promise<{ items: T[]; resourceVersion: string }> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#pages<T>(path, query);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 410 || attempt === LIST_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  async #pages<T>(
+    path: string,
+    query: Readonly<Record<string, string>>,
   ): Promise<{ items: T[]; resourceVersion: string }> {
     const items: T[] = [];
     let token: string | undefined;

@@ -2,7 +2,9 @@
  * One mutating command at a time on a cluster: a Lease in kube-system, as leader election uses it.
  * A run that was killed leaves its lease behind; the next one waits until it has expired, or takes it over at once when
  * the holder was a process of this machine that no longer lives.
- * Source of the rule: coordination.k8s.io/v1 Lease (holderIdentity, renewTime, leaseDurationSeconds).
+ * Source of the rule: coordination.k8s.io/v1 Lease (holderIdentity, renewTime, leaseDurationSeconds); as in client-go's
+ * leader election a lease has expired when it was not renewed for its duration by the watcher's own clock, since clocks of
+ * two machines may differ.
  */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
@@ -12,6 +14,8 @@ const PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 const NAME = "cluster-migration";
 const DURATION_SECONDS = 30;
 const RENEW_MS = 5_000;
+/** A renewal so many durations ago is old by any clock: no need to watch it. */
+const OLD_BY_ANY_CLOCK = 20;
 
 /** What is read and written of a Lease; everything else on it goes back as it came. */
 interface Lease {
@@ -39,10 +43,13 @@ export interface AcquireOptions {
 export async function acquireLease(api: Api, options: AcquireOptions): Promise<Held> {
   const identity = `${hostname()}/${process.pid}/${randomUUID().slice(0, 8)}/${options.what}`;
   let told = false;
+  const watched = { renewTime: "", since: performance.now() };
   for (;;) {
     options.signal.throwIfAborted();
     const current = await api.find<Lease>(`${PATH}/${NAME}`);
-    if (current === null || isFree(current)) {
+    const renewTime = current?.spec?.renewTime ?? "";
+    if (renewTime !== watched.renewTime) Object.assign(watched, { renewTime, since: performance.now() });
+    if (current === null || isFree(current, performance.now() - watched.since)) {
       if (await tryWrite(api, current, identity)) break;
     } else if (!told) {
       told = true;
@@ -76,11 +83,14 @@ export async function acquireLease(api: Api, options: AcquireOptions): Promise<H
   };
 }
 
-function isFree(lease: Lease): boolean {
+/** @param unchangedMs  how long its renewal was seen to stay the same */
+function isFree(lease: Lease, unchangedMs: number): boolean {
   const holder = lease.spec?.holderIdentity ?? "";
   if (holder === "") return true;
+  const duration = (lease.spec?.leaseDurationSeconds ?? DURATION_SECONDS) * 1_000;
+  if (unchangedMs > duration) return true;
   const renewed = lease.spec?.renewTime === undefined ? 0 : new Date(lease.spec.renewTime).getTime();
-  if (Date.now() > renewed + (lease.spec?.leaseDurationSeconds ?? DURATION_SECONDS) * 1_000) return true;
+  if (Date.now() > renewed + duration * OLD_BY_ANY_CLOCK) return true;
   const [host, pid] = holder.split("/");
   return host === hostname() && !lives(Number(pid));
 }

@@ -87,7 +87,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 function groupRule(schema: z.ZodType | undefined, at: string): RuleMeta | undefined {
   const inner = schema === undefined ? undefined : unwrap(schema);
   if (!(inner instanceof z.ZodObject)) return undefined;
-  const shape: Readonly<Record<string, z.ZodType>> = inner.shape as never;
+  const shape: Readonly<Record<string, z.ZodType>> = inner.shape;
   const parts = Object.entries(shape);
   const needed = parts.filter(([, part]) => !part.safeParse(undefined).success).map(([name]) => name);
   return {

@@ -129,15 +129,15 @@ function returnedTo(
   commands: ClusterCommand[],
   holds: boolean,
 ): ClusterCommand {
-  const wayBack = wayBackGateOf(args, stage);
+  const undone = plan.stages.filter((one) => args.record.undone.includes(one.name)).reverse();
+  const demands = undone.flatMap((one) => plan.undoDemands(one, stage));
+  const wayBack = wayBackGateOf(args, stage, demands);
   const record = recordOf(args, holds, provider, [wayBack.resource]);
   commands.push(wayBack);
   let after: readonly pulumi.Resource[] = [record.resource];
-  for (const name of args.record.undone) {
-    const undone = plan.stages.find((one) => one.name === name);
-    if (undone === undefined) continue;
-    const frame = new StageFrame(undone, args, provider, { history: false, before: after, prefix: "undo-" });
-    plan.undo(frame);
+  for (const one of undone) {
+    const frame = new StageFrame(one, args, provider, { history: false, before: after, prefix: "undo-" });
+    plan.undo(frame, stage);
     commands.push(...frame.commands);
     if (frame.done.length > 0) after = frame.done;
   }

@@ -146,12 +146,14 @@ export function makeCommand(
   );
 }
 
-/** The way back has a gate of its own: it demands nothing but this cluster, reachable and reviewed. */
-export function wayBackGateOf(args: FrameArgs, stage: Stage): ClusterCommand {
-  return makeCommand(args, stage.name, `way-back-to-${stage.name}`, "gate", judged([], args, 1), {
-    history: false,
-    after: [],
-  });
+/** The way back has a gate of its own: this cluster, reachable and reviewed, and what the undoing demands. */
+export function wayBackGateOf(
+  args: FrameArgs,
+  stage: Stage,
+  demands: readonly Requirement[],
+): ClusterCommand {
+  const name = `way-back-to-${stage.name}`;
+  return makeCommand(args, stage.name, name, "gate", judged(demands, args, 1), { history: false, after: [] });
 }
 
 export function gateOf(

@@ -36,8 +36,8 @@ export async function run(): Promise<StackOutputs> {
   const facts = taken || own.facts === null ? live : own.facts;
 
   const told = tell(plan, transition, world.inventory);
-  refuse(told.refusals);
   if (pulumi.runtime.isDryRun()) await pulumi.log.info(told.lines.join("\n"));
+  refuse(told.refusals);
   for (const warning of told.warnings) await pulumi.log.warn(describe(warning));
 
   const record = nextRecord({

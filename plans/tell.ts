@@ -1,5 +1,5 @@
 /** What a preview tells about the stage that is entered: gate with its verdict now, check, undo, side effects, forecast. */
-import { judge } from "../analysis/conditions/index.ts";
+import { judge, type Requirement } from "../analysis/conditions/index.ts";
 import type { Finding } from "../analysis/finding.ts";
 import type { Inventory } from "../analysis/inventory.ts";
 import type { Plan } from "./plan.ts";
@@ -23,21 +23,17 @@ export function tell(plan: Plan, transition: Transition, inventory: Inventory): 
     case "forward":
       return tellForward(plan, stage, place, inventory, transition.resumes);
     case "back":
-      return tellBack(stage, place, transition);
+      return tellBack(plan, stage, place, inventory, transition);
   }
 }
 
 function tellForward(plan: Plan, stage: Stage, place: string, inventory: Inventory, resumes: boolean): Told {
-  const verdicts = stage.gate.map((requirement) => ({
-    requirement,
-    findings: judge({ inventory }, requirement),
-  }));
-  const findings = verdicts.flatMap((verdict) => verdict.findings);
+  const verdicts = judgeAll(stage.gate, inventory);
   return {
     lines: [
       `${resumes ? "Goes on with" : "Enters"} ${place}: ${stage.does}`,
       "  before anything changes (gate):",
-      ...verdicts.map(({ requirement, findings: now }) => `    ${verdictOf(now)}  ${requirement.says}`),
+      ...verdicts.lines,
       "  afterwards (check):",
       ...stage.check.map((requirement) => `    ${requirement.says}`),
       stage.undo.possible
@@ -47,8 +43,8 @@ function tellForward(plan: Plan, stage: Stage, place: string, inventory: Invento
       ...stage.sideEffects.map((effect) => `    - ${effect}`),
       ...plan.foresee(stage, inventory).map((line) => `  ${line}`),
     ],
-    refusals: findings.filter((finding) => finding.severity === "refuse"),
-    warnings: findings.filter((finding) => finding.severity !== "refuse" && finding.code !== "NOT-DECIDED"),
+    refusals: verdicts.refusals,
+    warnings: verdicts.warnings,
   };
 }
 
@@ -76,17 +72,46 @@ function tellSettled(stage: Stage, place: string, inventory: Inventory, next: St
   };
 }
 
-function tellBack(stage: Stage, place: string, transition: Transition): Told {
+function tellBack(
+  plan: Plan,
+  stage: Stage,
+  place: string,
+  inventory: Inventory,
+  transition: Transition,
+): Told {
+  const demands = transition.undo.flatMap((one) => plan.undoDemands(one, stage));
+  const verdicts = judgeAll(demands, inventory);
   return {
     lines: [
       `${transition.resumes ? "Goes on with the way back" : "Goes back"} to ${place}; undone, in this order:`,
       ...transition.undo.map(
         (one) => `    ${one.name}: ${one.undo.possible ? one.undo.how : one.undo.wayBack}`,
       ),
+      ...(demands.length === 0 ? [] : ["  before anything changes (gate):"]),
+      ...verdicts.lines,
       "  afterwards (check):",
       ...stage.check.map((requirement) => `    ${requirement.says}`),
     ],
-    refusals: [],
-    warnings: [],
+    refusals: verdicts.refusals,
+    warnings: verdicts.warnings,
+  };
+}
+
+interface Verdicts {
+  readonly lines: readonly string[];
+  readonly refusals: readonly Finding[];
+  readonly warnings: readonly Finding[];
+}
+
+function judgeAll(requirements: readonly Requirement[], inventory: Inventory): Verdicts {
+  const verdicts = requirements.map((requirement) => ({
+    requirement,
+    findings: judge({ inventory }, requirement),
+  }));
+  const findings = verdicts.flatMap((verdict) => verdict.findings);
+  return {
+    lines: verdicts.map(({ requirement, findings: now }) => `    ${verdictOf(now)}  ${requirement.says}`),
+    refusals: findings.filter((finding) => finding.severity === "refuse"),
+    warnings: findings.filter((finding) => finding.severity !== "refuse" && finding.code !== "NOT-DECIDED"),
   };
 }

@@ -1,4 +1,5 @@
 /** The plan `upgrade`: drain and upgrade as artefacts that can be checked. */
+import type { Requirement } from "../../analysis/conditions/index.ts";
 import { forecastDrain } from "../../analysis/drain-forecast.ts";
 import { forecastText } from "../../analysis/forecast-text.ts";
 import { STAGE_LABEL } from "../../analysis/rollout.ts";
@@ -9,7 +10,7 @@ import type { StageFrame } from "../frame.ts";
 import type { PlanMaker } from "../plan.ts";
 import type { Stage } from "../stage.ts";
 import { settle, type Settings } from "./settings.ts";
-import { stageLabels, upgradeStages } from "./stages.ts";
+import { drainAllowed, stageLabels, upgradeStages } from "./stages.ts";
 import { answerTemplate } from "../../config/skew-template.ts";
 
 export const makeUpgradePlan: PlanMaker = (config, facts) => {
@@ -28,9 +29,10 @@ export const makeUpgradePlan: PlanMaker = (config, facts) => {
       compose: (frame) => {
         compose(frame, settings, etcd);
       },
-      undo: (frame) => {
-        undo(frame, settings);
+      undo: (frame, target) => {
+        undo(frame, target, settings);
       },
+      undoDemands: (undone, target) => undoDemands(undone, target, settings),
       foresee: (stage, inventory) => foresee(stage, inventory, settings),
     },
   };
@@ -135,14 +137,21 @@ function afterSnapshot(
   );
 }
 
-function undo(frame: StageFrame, settings: Settings): void {
-  const { node } = settings.config.drill;
-  if (frame.stage.name === "cordon")
-    frame.command("uncordon", { nodes: [node], artefacts: false }, { nodes: [node] });
-  if (frame.stage.name === "drain")
-    frame.command("cordon", { nodes: [node], artefacts: false }, { nodes: [node] });
-  if (frame.stage.name === "uncordon")
-    frame.command("drain", drainSpec(settings, frame.since, null), { nodes: [node] });
+/** What the stages of the drill leave on the node depends on where the way back ends: nobody drains to uncordon. */
+function undo(frame: StageFrame, target: Stage, settings: Settings): void {
+  const nodes = [settings.config.drill.node];
+  if (frame.stage.name === "uncordon" && target.name === "drain") {
+    frame.command("drain", drainSpec(settings, frame.since, null), { nodes });
+  }
+  if (frame.stage.name === "uncordon" && target.name === "cordon") {
+    frame.command("cordon", { nodes, artefacts: false }, { nodes });
+  }
+  if (frame.stage.name === "cordon") frame.command("uncordon", { nodes, artefacts: false }, { nodes });
+}
+
+function undoDemands(undone: Stage, target: Stage, { config }: Settings): readonly Requirement[] {
+  const drains = undone.name === "uncordon" && target.name === "drain";
+  return drains ? [drainAllowed([config.drill.node], config.drain.acknowledge)] : [];
 }
 
 function drainSpec({ config }: Settings, since: number, listNamespace: string | null) {

@@ -33,6 +33,12 @@ const artefact = (expectation: ArtefactExpectation): Requirement => ({
   says: `${expectation.name} is there and right`,
 });
 
+export const drainAllowed = (nodes: readonly string[], acknowledge: readonly string[]): Requirement => ({
+  condition: "drain-allowed",
+  with: { nodes: [...nodes], acknowledge: [...acknowledge] },
+  says: `every pod on ${nodes.join(", ")} may be evicted, and no budget forbids it for good`,
+});
+
 export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly Stage[] {
   const { config, controlPlane, rollout } = settings;
   const { drill, target } = config;
@@ -52,11 +58,6 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
     with: { namespace: drill.namespace, name: `${drill.name}-pdb`, minAvailable: drill.minAvailable },
     says: `PodDisruptionBudget ${drill.name}-pdb keeps ${drill.minAvailable} available`,
   };
-  const drainAllowed = (nodes: readonly string[]): Requirement => ({
-    condition: "drain-allowed",
-    with: { nodes: [...nodes], acknowledge: config.drain.acknowledge },
-    says: `every pod on ${nodes.join(", ")} may be evicted, and no budget forbids it for good`,
-  });
   const empty: Requirement = {
     condition: "node-empty",
     with: { nodes: [drill.node], acknowledge: config.drain.acknowledge },
@@ -132,7 +133,14 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
     {
       name: "drain",
       does: `Drains ${drill.node} through the eviction API, at the pace that the budgets allow.`,
-      gate: [reviewed, nodesReady, onlyCordoned(drill.node), workload, budget, drainAllowed([drill.node])],
+      gate: [
+        reviewed,
+        nodesReady,
+        onlyCordoned(drill.node),
+        workload,
+        budget,
+        drainAllowed([drill.node], config.drain.acknowledge),
+      ],
       check: [
         empty,
         workload,
@@ -150,7 +158,10 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
       does: `Gives ${drill.node} back to the scheduler.`,
       gate: [reviewed, nodesReady, onlyCordoned(drill.node), empty],
       check: [onlyCordoned(), workload, artefact({ name: "uncordon.txt", node: drill.node })],
-      undo: { possible: true, how: `${drill.node} is cordoned and drained again` },
+      undo: {
+        possible: true,
+        how: `${drill.node} is cordoned again where the way back ends at 'cordon', cordoned and drained where it ends at 'drain'`,
+      },
       sideEffects: ["pods do not come back by themselves: the node fills with new pods only"],
     },
     {
@@ -216,7 +227,7 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
         ...rolloutBefore(settings, stage.stage).map(kubelets),
         workloadsReady,
         budgetsHealthy,
-        drainAllowed(stage.nodes),
+        drainAllowed(stage.nodes, config.drain.acknowledge),
         etcd,
       ],
       check: [kubelets(stage), nodesReady, onlyCordoned(), skew, workloadsReady, budgetsHealthy],

@@ -8,7 +8,6 @@ import {
   demandsOf,
   EMPTIES_NODES,
   gatesBefore,
-  isWayBackGate,
   named,
   nodesOf,
   undecidedDocuments,
@@ -25,7 +24,7 @@ export const drainNeedsBudget: Rule = {
   repair:
     "let the stage's gate demand `drain-allowed` for these nodes, or declare a PodDisruptionBudget for the workload in an earlier stage",
   limits:
-    "budgets and workloads of the cluster that the stack does not declare: the gate judges those (`drain-allowed`), on the way back the drain itself before it cordons",
+    "budgets and workloads of the cluster that the stack does not declare: the gate judges those (`drain-allowed`)",
   stack: (stack) => {
     const commands = commandsOf(stack);
     const world = declared(stack);
@@ -69,8 +68,6 @@ function covered(
     nodes.every((node) => judged.some((one) => names(one.with["nodes"]).includes(node)))
   )
     return [];
-  // On the way back the gate knows nothing of what is undone; there the drain itself judges before it cordons.
-  if (gates.some(isWayBackGate)) return [];
   const namespace = document.spec["listNamespace"];
   const budgets = world.inventory.budgets.filter(
     (budget) => budget.namespace === namespace && covers(world.inventory, budget),

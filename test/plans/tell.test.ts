@@ -25,6 +25,7 @@ const planOf = (stages: readonly Stage[]): Plan => ({
   steady: { successes: 1, intervalSeconds: 1, timeoutSeconds: 1 },
   compose: () => undefined,
   undo: () => undefined,
+  undoDemands: (undone) => undone.gate,
   foresee: (one) => [`forecast of ${one.name}`],
 });
 

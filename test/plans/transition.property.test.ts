@@ -186,7 +186,8 @@ describe("any walk over any stages, cut short anywhere", () => {
       fc.property(stacks, steps, (stages, plan) => {
         const used = new Set<number>();
         walk(stages, plan, (world, transition, after) => {
-          if (transition === null || after?.record == null || after.record === world.record) return;
+          if (transition === null || after === null || after.record === null || after.record === world.record)
+            return;
           expect(used.has(after.record.attempt)).toBe(false);
           used.add(after.record.attempt);
           expect(after.record.since).toBeLessThanOrEqual(after.record.attempt);

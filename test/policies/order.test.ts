@@ -8,7 +8,7 @@ const rulesOf = (found: readonly { rule: string }[]): string[] => [...new Set(fo
 const canary = await program("canary");
 const drain = await program("drain");
 const batch2 = await program("batch2");
-const back = await program("cordon", { undone: ["uncordon", "drain"] });
+const back = await program("drain", { undone: ["uncordon"] });
 
 describe("irreversible-needs-snapshot", () => {
   test("no snapshot of its stage before it", () => {
@@ -132,7 +132,7 @@ describe("work-after-gate", () => {
     expect(back.map((one) => one.name)).toContain(name);
     const early = reports(cut(back, name, /^record-configmap$/));
     expect(early.map(({ rule, at }) => `${rule} ${at}`)).toContain(`work-after-gate ${name}`);
-    const unchecked = reports(cut(cut(back, "cordon-check", /^undo-/), "undo-drain-cordon", /^undo-/));
+    const unchecked = reports(cut(back, "drain-check", /^undo-/));
     expect(unchecked.map(({ rule, at }) => `${rule} ${at}`)).toContain(`work-after-gate ${name}`);
   });
 
@@ -152,6 +152,16 @@ describe("work-after-gate", () => {
 });
 
 describe("drain-needs-budget", () => {
+  test("a drain on the way back needs it as well: the way back's gate demands it", () => {
+    expect(reports(back).map(({ rule }) => rule)).not.toContain("drain-needs-budget");
+    const ungatedBack = changeDocument(back, "way-back-to-drain", (document) => ({
+      ...document,
+      spec: { ...document.spec, requirements: [] },
+    }));
+    const found = reports(ungatedBack).map(({ rule, at }) => `${rule} ${at}`);
+    expect(found).toContain("drain-needs-budget undo-uncordon-drain");
+  });
+
   const ungated = changeDocument(drain, "drain-gate", (document) => ({
     ...document,
     spec: { ...document.spec, requirements: [] },

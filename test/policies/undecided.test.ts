@@ -114,7 +114,7 @@ describe("between rules and the engine", () => {
     const [only] = remediating;
     if (only === undefined || !("remediateResource" in only)) throw new Error("no remediation");
     const props = resource({ urn: "u", props: { create: new Secret("x") } }).props;
-    expect(only.remediateResource?.({ urn: "u", props } as ResourceValidationArgs)).toBeUndefined();
+    expect(only.remediateResource({ urn: "u", props } as ResourceValidationArgs)).toBeUndefined();
     expect(raw(props)).toEqual({ create: new Secret("x") });
   });
 });
