@@ -1,6 +1,6 @@
 /** Cordon and uncordon, with a mark that says who did it. */
 import type { V1Node } from "@kubernetes/client-node";
-import { ApiError, type Api } from "./api.ts";
+import { ApiError, UnreachableError, type Api } from "./api.ts";
 
 /** Annotation on nodes that this program cordoned; its value is `stack@stage`. */
 export const CORDON_MARK = "cluster-migration/cordoned-by";
@@ -39,13 +39,15 @@ export type Eviction =
   | { readonly result: "gone" }
   /** 429: a budget does not allow it now. */
   | { readonly result: "blocked"; readonly message: string }
-  /** 500 and others: it will not get better by waiting. */
+  /** No answer, or one that says nothing about this pod: the API server or its etcd is not well at the moment. */
+  | { readonly result: "away"; readonly message: string }
+  /** 403, 500 for several budgets, and others: it will not get better by waiting. */
   | { readonly result: "refused"; readonly message: string };
 
 /**
  * Asks for one eviction of exactly this pod (UID precondition).
- * Source: Kubernetes docs, API-initiated eviction: 429 a budget forbids it now, 500 misconfiguration such as several
- * budgets on one pod.
+ * Sources: Kubernetes docs, API-initiated eviction: 429 a budget forbids it now, 500 misconfiguration such as several
+ * budgets on one pod; kubectl's drain for namespaces that are being deleted.
  */
 export async function evict(
   api: Api,
@@ -63,9 +65,21 @@ export async function evict(
     });
     return { result: "accepted" };
   } catch (error) {
+    if (error instanceof UnreachableError) return { result: "away", message: error.message };
     if (!(error instanceof ApiError)) throw error;
     if (error.status === 404 || error.status === 409) return { result: "gone" };
-    if (error.status === 429) return { result: "blocked", message: error.message };
-    return { result: "refused", message: error.message };
+    if (error.status === 429 || isNamespaceTerminating(error))
+      return { result: "blocked", message: error.message };
+    const severalBudgets = error.message.includes("PodDisruptionBudget");
+    return { result: error.status >= 500 && !severalBudgets ? "away" : "refused", message: error.message };
   }
+}
+
+/** Its pods are ended by the namespace's deletion, and gone in a moment. */
+function isNamespaceTerminating(error: ApiError): boolean {
+  const body = error.body as { details?: { causes?: readonly { reason?: string }[] } } | null;
+  return (
+    error.status === 403 &&
+    (body?.details?.causes?.some((cause) => cause.reason === "NamespaceTerminating") ?? false)
+  );
 }

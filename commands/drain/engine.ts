@@ -5,6 +5,7 @@
  */
 import type { BudgetFacts, PodFacts } from "../../analysis/inventory.ts";
 import { cordon, evict } from "../../cluster/actions.ts";
+import { UnreachableError } from "../../cluster/api.ts";
 import { throwIfStopped, type Context } from "../context.ts";
 import type { Entry, Journal } from "./journal.ts";
 import { stuckRefusal } from "./stuck.ts";
@@ -21,8 +22,10 @@ export interface DrainSettings {
 const REQUESTS_AT_ONCE = 16;
 /** Ask again for a pod after this, where no event says when: it is unhealthy, or its budget was not looked at yet. */
 const RETRY_MS = 2_000;
-/** A budget seemed to allow it and the server said no: its status was older than the server's. */
+/** A budget seemed to allow it and the server said no: its status was older than the server's. Doubled each time. */
 const RACE_MS = 100;
+/** The watch will say that an accepted pod is ending. Only a watch that is broken for long makes it be asked again. */
+const ACCEPTED_MS = 30_000;
 /** The loop also looks around without being woken: time limits, pods that end without an event of interest. */
 const TICK_MS = 500;
 
@@ -35,6 +38,9 @@ export class DrainEngine {
   /** Evictions that the API server accepted, by UID, until the pod is gone. */
   readonly #accepted = new Map<string, Entry>();
   readonly #retryAt = new Map<string, number>();
+  /** Times in a row that a pod was not let go although its budgets seemed to allow it. */
+  readonly #races = new Map<string, number>();
+  #toldAway = false;
   /** Evictions accepted since a budget's status was last seen; forgotten with the status object itself. */
   readonly #spent = new WeakMap<BudgetFacts, number>();
   readonly #cordoned = new Set<string>();
@@ -61,7 +67,7 @@ export class DrainEngine {
       throwIfStopped(this.#context.signal);
       await this.#noteGone();
       const active = await this.#activeNodes();
-      if (active.length === 0) {
+      if (this.#settings.nodes.every((node) => this.#finishedAt.has(node))) {
         // The last pods may have gone while the nodes were looked at.
         await this.#noteGone();
         return this.#finishedAt;
@@ -80,7 +86,7 @@ export class DrainEngine {
     for (const node of this.#settings.nodes) {
       if (this.#finishedAt.has(node)) continue;
       if (active.length >= this.#settings.maxNodesAtOnce) break;
-      await this.#cordonOnce(node);
+      if (!(await this.#cordonOnce(node))) break;
       const buckets = this.#view.bucketsOf(node, this.#settings.acknowledge);
       if (buckets.refuse.length > 0)
         throw stuckRefusal(this.#settings, this.#view, "pods that may not be evicted");
@@ -93,27 +99,44 @@ export class DrainEngine {
     return active;
   }
 
-  async #cordonOnce(node: string): Promise<void> {
-    if (this.#cordoned.has(node)) return;
+  /** False while the API server is away. */
+  async #cordonOnce(node: string): Promise<boolean> {
+    if (this.#cordoned.has(node)) return true;
     const { document, progress, api } = this.#context;
-    if (await cordon(api, node, `${document.stack}@${document.stage}`)) progress(`node/${node} cordoned`);
+    try {
+      if (await cordon(api, node, `${document.stack}@${document.stage}`)) progress(`node/${node} cordoned`);
+    } catch (error) {
+      if (!(error instanceof UnreachableError)) throw error;
+      this.#tellAway(error.message);
+      return false;
+    }
     this.#cordoned.add(node);
+    return true;
+  }
+
+  #tellAway(why: string): void {
+    if (!this.#toldAway) this.#context.progress(`waiting: ${why}`);
+    this.#toldAway = true;
   }
 
   async #ask(nodes: readonly string[]): Promise<void> {
     const due = nodes
       .flatMap((node) => this.#view.bucketsOf(node, this.#settings.acknowledge).evict)
       .filter((pod) => (this.#retryAt.get(pod.uid) ?? 0) <= this.#context.now().getTime());
-    const chosen: PodFacts[] = [];
+    const chosen: { pod: PodFacts; budgets: readonly BudgetFacts[] }[] = [];
     for (const pod of due) {
       if (chosen.length >= REQUESTS_AT_ONCE) break;
       const budgets = this.#view.budgetsOf(pod);
       if (!this.#mayGo(pod, budgets)) continue;
       // Counted before the request is sent, so that two pods never spend the same allowance.
-      for (const budget of budgets) this.#spent.set(budget, (this.#spent.get(budget) ?? 0) + 1);
-      chosen.push(pod);
+      this.#spend(budgets, 1);
+      chosen.push({ pod, budgets });
     }
-    await Promise.all(chosen.map((pod) => this.#evictOne(pod)));
+    await Promise.all(chosen.map(({ pod, budgets }) => this.#evictOne(pod, budgets)));
+  }
+
+  #spend(budgets: readonly BudgetFacts[], number: number): void {
+    for (const budget of budgets) this.#spent.set(budget, (this.#spent.get(budget) ?? 0) + number);
   }
 
   /** An unhealthy pod may go although its budget allows no disruption; only the API server can tell, so it is asked. */
@@ -125,7 +148,7 @@ export class DrainEngine {
     );
   }
 
-  async #evictOne(pod: PodFacts): Promise<void> {
+  async #evictOne(pod: PodFacts, budgets: readonly BudgetFacts[]): Promise<void> {
     if (!this.#asked.has(pod.uid)) {
       this.#asked.add(pod.uid);
       await this.#write("asked", pod);
@@ -134,13 +157,22 @@ export class DrainEngine {
     const answer = await evict(this.#context.api, pod);
     if (answer.result === "refused") throw stuckRefusal(this.#settings, this.#view, answer.message);
     if (answer.result === "accepted") {
+      this.#toldAway = false;
       this.#accepted.set(pod.uid, await this.#write("accepted", pod));
-      // The watch will say that it is ending; until then it is not asked for again.
-      this.#retryAt.set(pod.uid, this.#context.now().getTime() + RETRY_MS);
-    } else {
-      if (answer.result === "blocked") await this.#write("blocked", pod);
-      this.#retryAt.set(pod.uid, this.#context.now().getTime() + (pod.ready ? RACE_MS : RETRY_MS));
+      this.#retryIn(pod, ACCEPTED_MS);
+      return;
     }
+    // What was counted was not spent. A budget whose status stays as it is brings no event: it is asked again, ever slower.
+    this.#spend(budgets, -1);
+    if (answer.result === "away") this.#tellAway(answer.message);
+    if (answer.result === "blocked") await this.#write("blocked", pod);
+    const races = this.#races.get(pod.uid) ?? 0;
+    this.#races.set(pod.uid, races + 1);
+    this.#retryIn(pod, pod.ready ? Math.min(RETRY_MS, RACE_MS * 2 ** races) : RETRY_MS);
+  }
+
+  #retryIn(pod: PodFacts, milliseconds: number): void {
+    this.#retryAt.set(pod.uid, this.#context.now().getTime() + milliseconds);
   }
 
   async #noteGone(): Promise<void> {

@@ -40,6 +40,8 @@ export class FakeCluster {
   readonly #objects = new Map<string, Map<string, Wire>>(COLLECTIONS.map((path) => [path, new Map()]));
   readonly #watches = new Map<ServerResponse, string>();
   readonly #history: Event[] = [];
+  readonly #held: Event[] = [];
+  #silent = false;
   readonly #timers = new Set<NodeJS.Timeout>();
   #now = 100;
   /** Events up to this version are forgotten: who asks for them is told 410. */
@@ -55,6 +57,16 @@ export class FakeCluster {
       for (const timer of cluster.#timers) clearTimeout(timer);
     });
     return cluster;
+  }
+
+  get silent(): boolean {
+    return this.#silent;
+  }
+
+  /** While true watches hear nothing; what happened meanwhile is sent afterwards. */
+  set silent(value: boolean) {
+    this.#silent = value;
+    if (!value) for (const { collection, line } of this.#held.splice(0)) this.#send(collection, line);
   }
 
   all<T extends Wire>(collection: string): T[] {
@@ -196,6 +208,11 @@ export class FakeCluster {
   #tell(collection: string, type: string, object: Wire): void {
     const line = `${JSON.stringify({ type, object })}\n`;
     this.#history.push({ version: this.#now, collection, line });
+    if (this.silent) this.#held.push({ version: this.#now, collection, line });
+    else this.#send(collection, line);
+  }
+
+  #send(collection: string, line: string): void {
     for (const [response, path] of this.#watches) if (path === collection) response.write(line);
   }
 
@@ -313,7 +330,7 @@ export class FakeCluster {
       const app = pod.metadata?.labels?.["app"] ?? "";
       if (this.timing.readyMs === null || pod.metadata?.ownerReferences === undefined) return;
       this.after(this.timing.readyMs, () => {
-        const open = this.all<WireNode>(NODES).find((node) => node.spec?.unschedulable !== true);
+        const open = this.all<WireNode>(NODES).findLast((node) => node.spec?.unschedulable !== true);
         this.#made += 1;
         this.pod(`${app}-new-${this.#made}`, open?.metadata?.name ?? "", { app });
       });

@@ -71,7 +71,7 @@ export function testContext(
 }
 
 /** For commands that must not speak to the cluster. */
-export const untouchable = new Proxy({} as Api, {
+export const untouchable: Api = new Proxy<Api>(Object.create(null) as Api, {
   get: (_, name) => {
     throw new Error(`the cluster was asked: ${String(name)}`);
   },

@@ -1,7 +1,7 @@
 /** The drain stage when things go wrong: a budget in the way, and kill -9 in the middle. */
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openCluster } from "../../cluster/connect.ts";
 import type { Entry } from "../../commands/drain/journal.ts";
 import type { Bench } from "../../lab/rehearsal/bench.ts";
@@ -64,13 +64,13 @@ async function makeBlocker(): Promise<void> {
       },
     },
   });
-  await expect
-    .poll(
-      async () =>
-        (await live(bench)).budgets.find((budget) => budget.name === "billing-api")?.status?.currentHealthy,
-      { timeout: 30_000 },
-    )
-    .toBe(1);
+  await vi.waitFor(
+    async () => {
+      const budget = (await live(bench)).budgets.find((one) => one.name === "billing-api");
+      expect(budget?.status?.currentHealthy).toBe(1);
+    },
+    { timeout: 30_000, interval: 200 },
+  );
 }
 
 async function onNode1(): Promise<string[]> {
