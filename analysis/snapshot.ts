@@ -35,6 +35,9 @@ export interface SnapshotQuestion {
   readonly etcdClusterId?: string;
 }
 
+/** The largest age limit there is: above it nobody knows any more what the way back would lose. */
+export const LONGEST_AGE_MINUTES = 60;
+
 /** Clocks of two machines may differ by this much before a snapshot counts as one from the future. */
 const CLOCK_SKEW_MS = 60_000;
 

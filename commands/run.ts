@@ -25,9 +25,8 @@ export async function run(
     ]);
   const spec = parseStrict(definition.spec, document.spec, "spec");
   if (!spec.ok) throw new Error(spec.problems.map(describe).join("\n"));
-  const findings = await identityFindings(api, document.bound);
-  if (findings.length > 0)
-    throw new Refusal("this is not the cluster, or these are not the nodes, that were reviewed", findings);
+  // Before the lock: nothing is written to a cluster that was not reviewed, not even a lease.
+  await demandIdentity(api, document);
 
   const lost = new AbortController();
   const signal = AbortSignal.any([stop, lost.signal]);
@@ -61,12 +60,20 @@ export async function run(
         },
         wait: (milliseconds) => pause(milliseconds, signal),
       });
+      // And after it: the wait may have been long.
+      await demandIdentity(api, document);
     }
     return await definition.run(context, spec.value);
   } finally {
     // An API that is away must not hide why the command ended; the lease then runs out by itself.
     await held?.release().catch(() => undefined);
   }
+}
+
+async function demandIdentity(api: Api, document: CommandDocument): Promise<void> {
+  const findings = await identityFindings(api, document.bound);
+  if (findings.length === 0) return;
+  throw new Refusal("this is not the cluster, or these are not the nodes, that were reviewed", findings);
 }
 
 function readInput(text: string | undefined): unknown {

@@ -35,23 +35,32 @@ export const snapshot = defineCommand({
   spec: Spec,
   mutates: false,
   run: async (context, spec) => {
-    const etcd = new EtcdTool(spec.etcd, { signal: context.signal });
-    const before = await etcd.status();
-    const source = chooseSource(before);
-    const takenAt = context.now();
-    const file = await context.path("snapshots", `etcd-${stamp(takenAt)}-${context.document.stage}.db`);
-    await refuseIfDiskIsFull(file, source.dbSize);
-    context.progress(
-      `saving a snapshot from ${source.endpoint} (${source.dbSize} bytes, revision ${source.revision})`,
-    );
-    const facts = await takeAndVerify(context, etcd, source, file, takenAt);
+    const { facts, seen } = await takeSnapshot(context, spec.etcd);
     return {
       summary: `snapshot of revision ${facts.revision}, ${facts.totalKeys} keys, restored once: ${facts.file}`,
-      seen: { endpoints: before, source: source.endpoint },
+      seen,
       facts: { snapshot: facts },
     };
   },
 });
+
+/** Takes one and verifies it. Throws Refusal when there is no member to take it from or no room for it. */
+export async function takeSnapshot(
+  context: Context,
+  access: EtcdAccess,
+): Promise<{ readonly facts: SnapshotFacts; readonly seen: Readonly<Record<string, unknown>> }> {
+  const etcd = new EtcdTool(access, { signal: context.signal });
+  const endpoints = await etcd.status();
+  const source = chooseSource(endpoints);
+  const takenAt = context.now();
+  const file = await context.path("snapshots", `etcd-${stamp(takenAt)}-${context.document.stage}.db`);
+  await refuseIfDiskIsFull(file, source.dbSize);
+  context.progress(
+    `saving a snapshot from ${source.endpoint} (${source.dbSize} bytes, revision ${source.revision})`,
+  );
+  const facts = await takeAndVerify(context, etcd, source, file, takenAt);
+  return { facts, seen: { endpoints, source: source.endpoint } };
+}
 
 async function takeAndVerify(
   context: Context,

@@ -9,7 +9,7 @@ import { checkUpgradePath } from "../analysis/upgrade-path.ts";
 import { compareVersions } from "../analysis/versions.ts";
 import { readInventory } from "../cluster/inventory.ts";
 import { defineCommand, Refusal, type Context } from "./context.ts";
-import { demandFreshSnapshot, FreshSpec } from "./fresh.ts";
+import { FreshSnapshot, FreshSpec } from "./fresh.ts";
 import { Machine, MachineSpec } from "./machine.ts";
 import { holdsSteadily, SteadySpec } from "./steady.ts";
 
@@ -27,7 +27,7 @@ export const upgradeControlPlane = defineCommand({
   spec: Spec,
   mutates: true,
   run: async (context, spec) => {
-    await demandFreshSnapshot(context, spec.fresh);
+    const fresh = new FreshSnapshot(context, spec.fresh);
     const before = await readInventory(context.api);
     const path = checkUpgradePath({
       current: before.cluster.serverVersion,
@@ -38,6 +38,7 @@ export const upgradeControlPlane = defineCommand({
 
     const ran: Record<string, unknown> = {};
     for (const node of spec.nodes) {
+      await fresh.demand();
       const machine = new Machine(context, spec.machine, node, spec.target);
       if (spec.step === "apply" && compareVersions(before.cluster.serverVersion, spec.target) === 0) {
         context.progress(`the API server is at ${spec.target} already`);

@@ -9,7 +9,7 @@ import { uncordon } from "../cluster/actions.ts";
 import { readInventory } from "../cluster/inventory.ts";
 import { defineCommand, Refusal, type Context } from "./context.ts";
 import { drainNodes, DrainSpec } from "./drain/index.ts";
-import { demandFreshSnapshot, FreshSpec } from "./fresh.ts";
+import { FreshSnapshot, FreshSpec } from "./fresh.ts";
 import { Machine, MachineSpec } from "./machine.ts";
 import { holdsSteadily, SteadySpec } from "./steady.ts";
 
@@ -28,10 +28,11 @@ export const upgradeNodes = defineCommand({
   spec: Spec,
   mutates: true,
   run: async (context, spec) => {
-    await demandFreshSnapshot(context, spec.fresh);
+    const fresh = new FreshSnapshot(context, spec.fresh);
     const seen: Record<string, unknown> = {};
     for (const [index, node] of spec.nodes.entries()) {
       context.progress(`node ${index + 1} of ${spec.nodes.length}: ${node}`);
+      await fresh.demand();
       seen[node] = await upgradeNode(context, spec, node);
     }
     return { summary: `kubelets at ${spec.target}: ${spec.nodes.join(", ")}`, seen };

@@ -1,5 +1,6 @@
 /** Settings of the plan `upgrade`. */
 import { z } from "zod";
+import { LONGEST_AGE_MINUTES } from "../analysis/snapshot.ts";
 import {
   Argv,
   DnsLabel,
@@ -83,9 +84,11 @@ const Etcd = z.strictObject({
   cert: FilePath.optional(),
   key: FilePath.optional(),
   /** A snapshot older than this is not fresh: nothing irreversible goes on with it. */
-  maxSnapshotAgeMinutes: ruled(z.number().positive(), "minutes, above 0", "give a number of minutes").default(
-    30,
-  ),
+  maxSnapshotAgeMinutes: ruled(
+    z.number().positive().max(LONGEST_AGE_MINUTES),
+    `minutes, above 0 and at most ${LONGEST_AGE_MINUTES}: above it nobody knows what the way back would lose`,
+    "give a number of minutes",
+  ).default(30),
 });
 
 const commands = () =>
@@ -116,6 +119,8 @@ const Machine = z.strictObject({
 
 /** How a check is believed: true so many times in a row. */
 const Verify = z.strictObject({
+  /** How long a gate waits for what time alone may mend, before it says what is missing. */
+  gateTimeoutSeconds: Seconds.default(30),
   successes: count("a whole number of successes in a row").default(3),
   intervalSeconds: Seconds.default(2),
   timeoutSeconds: Seconds.default(600),

@@ -47,7 +47,7 @@ export function composeStack({ config, stack, plan, target, record, facts }: Com
     out: config.out,
     facts,
     record,
-    steady: plan.steady,
+    verify: plan.verify,
     ...(plan.etcd === undefined ? {} : { etcd: plan.etcd }),
   };
   const commands: ClusterCommand[] = [];

@@ -8,6 +8,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { Requirement } from "../analysis/conditions/index.ts";
 import type { StageRecord } from "../analysis/stage-record.ts";
 import type { CommandDocument } from "../commands/document.ts";
+import type { SteadySpec } from "../commands/steady.ts";
 import { ClusterCommand } from "../components/cluster-command.ts";
 import { MigrationRecord } from "../components/migration-record.ts";
 import type { ClusterConfig } from "../config/stack.ts";
@@ -23,7 +24,8 @@ export interface FrameArgs {
   readonly record: StageRecord;
   /** For requirements on etcd. */
   readonly etcd?: Readonly<Record<string, unknown>>;
-  readonly steady: {
+  readonly verify: {
+    readonly gateTimeoutSeconds: number;
     readonly successes: number;
     readonly intervalSeconds: number;
     readonly timeoutSeconds: number;
@@ -153,7 +155,10 @@ export function wayBackGateOf(
   demands: readonly Requirement[],
 ): ClusterCommand {
   const name = `way-back-to-${stage.name}`;
-  return makeCommand(args, stage.name, name, "gate", judged(demands, args, 1), { history: false, after: [] });
+  return makeCommand(args, stage.name, name, "gate", demanding(args, demands, gateSteady(args)), {
+    history: false,
+    after: [],
+  });
 }
 
 export function gateOf(
@@ -162,10 +167,8 @@ export function gateOf(
   history: boolean,
   after: readonly pulumi.Resource[],
 ): ClusterCommand {
-  return makeCommand(args, stage.name, `${stage.name}-gate`, "gate", judged(stage.gate, args, 1), {
-    history,
-    after,
-  });
+  const spec = demanding(args, stage.gate, gateSteady(args));
+  return makeCommand(args, stage.name, `${stage.name}-gate`, "gate", spec, { history, after });
 }
 
 export function checkOf(
@@ -174,29 +177,26 @@ export function checkOf(
   history: boolean,
   after: readonly pulumi.Resource[],
 ): ClusterCommand {
-  return makeCommand(
-    args,
-    stage.name,
-    `${stage.name}-check`,
-    "check",
-    judged(stage.check, args, args.steady.successes),
-    {
-      history,
-      after,
-    },
-  );
+  const { gateTimeoutSeconds: _, ...steady } = args.verify;
+  const spec = demanding(args, stage.check, steady);
+  return makeCommand(args, stage.name, `${stage.name}-check`, "check", spec, { history, after });
 }
 
-function judged(
-  requirements: readonly Requirement[],
-  args: FrameArgs,
-  successes: number,
-): Record<string, unknown> {
+/** A gate is believed at once: what it looks at was not changed by anybody here. */
+function gateSteady({ verify }: FrameArgs): SteadySpec {
   return {
-    requirements,
-    steady: { ...args.steady, successes },
-    ...(args.etcd === undefined ? {} : { etcd: args.etcd }),
+    successes: 1,
+    intervalSeconds: verify.intervalSeconds,
+    timeoutSeconds: Math.min(verify.gateTimeoutSeconds, verify.timeoutSeconds),
   };
+}
+
+function demanding(
+  args: FrameArgs,
+  requirements: readonly Requirement[],
+  steady: SteadySpec,
+): Record<string, unknown> {
+  return { requirements, steady, ...(args.etcd === undefined ? {} : { etcd: args.etcd }) };
 }
 
 export function recordOf(

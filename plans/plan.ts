@@ -9,7 +9,8 @@ import type { Stage } from "./stage.ts";
 
 export interface Plan {
   readonly stages: readonly Stage[];
-  readonly steady: FrameArgs["steady"];
+  /** How gates and checks are believed. */
+  readonly verify: FrameArgs["verify"];
   readonly etcd?: Readonly<Record<string, unknown>>;
   /** Declares what a stage adds: resources that stand from this stage on, and the commands that run in it. */
   readonly compose: (frame: StageFrame) => void;

@@ -76,7 +76,7 @@ export class DrainEngine {
         throw stuckRefusal(this.#settings, this.#view, "the time limit is over");
       }
       await this.#ask(active);
-      await this.#view.changed(TICK_MS);
+      await this.#view.changed(this.#restMs());
     }
   }
 
@@ -135,6 +135,13 @@ export class DrainEngine {
     await Promise.all(chosen.map(({ pod, budgets }) => this.#evictOne(pod, budgets)));
   }
 
+  /** Until the next pod may be asked again, at most a tick; what happens meanwhile wakes the loop earlier. */
+  #restMs(): number {
+    const now = this.#context.now().getTime();
+    const next = [...this.#retryAt.values()].filter((at) => at > now).map((at) => at - now);
+    return Math.min(TICK_MS, ...next);
+  }
+
   #spend(budgets: readonly BudgetFacts[], number: number): void {
     for (const budget of budgets) this.#spent.set(budget, (this.#spent.get(budget) ?? 0) + number);
   }
@@ -179,6 +186,7 @@ export class DrainEngine {
     const gone = [...this.#accepted].filter(([uid]) => !this.#view.has(uid));
     for (const [uid, entry] of gone) {
       this.#accepted.delete(uid);
+      this.#retryAt.delete(uid);
       await this.#journal.write({ ...entry, event: "gone", at: this.#context.now().toISOString() });
       this.#context.progress(`pod/${entry.pod} evicted`);
     }

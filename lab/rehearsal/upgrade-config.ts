@@ -27,7 +27,7 @@ export function upgradeConfig(bench: Bench, overrides: StackConfigValues = {}): 
         timeoutSeconds: 120,
       },
       skewTemplate: "lab/fixtures/skew-template.yaml",
-      verify: { successes: 3, intervalSeconds: 0.5, timeoutSeconds: 60 },
+      verify: { successes: 3, intervalSeconds: 0.5, timeoutSeconds: 60, gateTimeoutSeconds: 30 },
       ...overrides,
     },
   };

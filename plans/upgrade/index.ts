@@ -4,6 +4,8 @@ import { forecastDrain } from "../../analysis/drain-forecast.ts";
 import { forecastText } from "../../analysis/forecast-text.ts";
 import { STAGE_LABEL } from "../../analysis/rollout.ts";
 import type { Inventory } from "../../analysis/inventory.ts";
+import type { SteadySpec } from "../../commands/steady.ts";
+import type { UpgradeConfig } from "../../config/upgrade.ts";
 import { BudgetedWorkload } from "../../components/budgeted-workload.ts";
 import { NodeLabels } from "../../components/node-labels.ts";
 import type { StageFrame } from "../frame.ts";
@@ -24,7 +26,7 @@ export const makeUpgradePlan: PlanMaker = (config, facts) => {
     ok: true,
     plan: {
       stages: upgradeStages(settings, facts),
-      steady: config.upgrade.verify,
+      verify: config.upgrade.verify,
       etcd,
       compose: (frame) => {
         compose(frame, settings, etcd);
@@ -130,8 +132,8 @@ function afterSnapshot(
       ...spec,
       target: config.target,
       machine: config.machine,
-      fresh: { maxAgeMinutes: config.etcd.maxSnapshotAgeMinutes },
-      verify: config.verify,
+      fresh: { maxAgeMinutes: config.etcd.maxSnapshotAgeMinutes, etcd },
+      verify: steadyOf(config),
     },
     { irreversible: true, nodes, input: snapshot.stdout, after: [snapshot.resource] },
   );
@@ -152,6 +154,11 @@ function undo(frame: StageFrame, target: Stage, settings: Settings): void {
 function undoDemands(undone: Stage, target: Stage, { config }: Settings): readonly Requirement[] {
   const drains = undone.name === "uncordon" && target.name === "drain";
   return drains ? [drainAllowed([config.drill.node], config.drain.acknowledge)] : [];
+}
+
+/** How a node or an API server is believed to be back. */
+function steadyOf({ verify: { gateTimeoutSeconds: _, ...steady } }: UpgradeConfig): SteadySpec {
+  return steady;
 }
 
 function drainSpec({ config }: Settings, since: number, listNamespace: string | null) {

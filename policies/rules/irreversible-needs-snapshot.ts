@@ -1,3 +1,4 @@
+import { LONGEST_AGE_MINUTES } from "../../analysis/snapshot.ts";
 import { z } from "zod";
 import { INPUT_VARIABLE } from "../../commands/document.ts";
 import {
@@ -12,14 +13,13 @@ import { keysOf } from "../reading.ts";
 import { violation, type Rule, type Verdict } from "../rule.ts";
 import type { StackView } from "../view.ts";
 
-/** Above it nobody knows any more what the way back would lose. */
-const MAX_AGE_MINUTES = 60;
-
-const Fresh = z.object({ fresh: z.object({ maxAgeMinutes: z.number().positive().max(MAX_AGE_MINUTES) }) });
+const Fresh = z.object({
+  fresh: z.object({ maxAgeMinutes: z.number().positive().max(LONGEST_AGE_MINUTES) }),
+});
 
 export const irreversibleNeedsSnapshot: Rule = {
   name: "irreversible-needs-snapshot",
-  demands: `What cannot be undone comes after a snapshot of its own stage, is bound to it, and takes none older than ${MAX_AGE_MINUTES} minutes.`,
+  demands: `What cannot be undone comes after a snapshot of its own stage, is bound to it, and takes none older than ${LONGEST_AGE_MINUTES} minutes.`,
   why: "the only way back from a Kubernetes upgrade is a restored etcd snapshot (kubernetes.io, Upgrading kubeadm clusters; etcd.io, Disaster recovery)",
   repair:
     'take the snapshot in the same stage: `frame.command("snapshot", …)`, and hand its stdout on as `input`, with `fresh.maxAgeMinutes` in the spec',
@@ -56,8 +56,8 @@ function byItself(command: DocumentedCommand): Verdict[] {
     verdicts.push(
       violation(
         resource,
-        `${named(command)} cannot be undone, and its spec does not limit the snapshot's age to ${MAX_AGE_MINUTES} minutes or less (fresh.maxAgeMinutes)`,
-        "set cluster-migration:upgrade.etcd.maxSnapshotAgeMinutes to " + `${MAX_AGE_MINUTES} or less`,
+        `${named(command)} cannot be undone, and its spec does not limit the snapshot's age to ${LONGEST_AGE_MINUTES} minutes or less (fresh.maxAgeMinutes)`,
+        "set cluster-migration:upgrade.etcd.maxSnapshotAgeMinutes to " + `${LONGEST_AGE_MINUTES} or less`,
       ),
     );
   }

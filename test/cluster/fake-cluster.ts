@@ -3,7 +3,7 @@
  * disruption controller and a workload controller behind it, which make and end pods after a few milliseconds.
  */
 import type { ServerResponse } from "node:http";
-import { onTestFinished } from "vitest";
+import { afterwards } from "./cleanup.ts";
 import { covers, isReady, keyOf, type Wire, type WireBudget, type WireNode, type WirePod } from "./wire.ts";
 import { failure, FakeServer, ok, unknown, type Answer, type Asked } from "./fake-server.ts";
 
@@ -53,7 +53,7 @@ export class FakeCluster {
   static async start(): Promise<FakeCluster> {
     const cluster = new FakeCluster();
     cluster.server = await FakeServer.start((asked, response) => cluster.#answer(asked, response));
-    onTestFinished(() => {
+    afterwards(() => {
       for (const timer of cluster.#timers) clearTimeout(timer);
     });
     return cluster;

@@ -9,12 +9,13 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text as readText } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { beforeAll, expect } from "vitest";
 import type { Api } from "../../cluster/api.ts";
 import { openCluster } from "../../cluster/connect.ts";
 import { createPki } from "../../lab/cluster/certificates.ts";
 import { layoutOf } from "../../lab/cluster/layout.ts";
 import type { Pki } from "../../lab/cluster/pki.ts";
+import { afterwards, withCleanup } from "./cleanup.ts";
 
 export interface Asked {
   readonly method: string;
@@ -42,12 +43,13 @@ let folder: string;
 
 /** To be called at the top of a test file: makes the certificates once. */
 export function withCertificates(): void {
+  withCleanup();
   beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), "fake-api-"));
+    afterwards(() => {
+      rmSync(folder, { recursive: true, force: true });
+    });
     pki = await createPki(layoutOf(folder), "fake");
-  });
-  afterAll(() => {
-    rmSync(folder, { recursive: true, force: true });
   });
 }
 
@@ -79,7 +81,7 @@ export class FakeServer {
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       void fake.#answer(handler, request, response, performance.now() - started);
     });
-    onTestFinished(async () => {
+    afterwards(async () => {
       await fake.stop();
       expect(fake.unexpected, "requests that the fake does not know").toEqual([]);
     });

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { podFacts } from "../../cluster/inventory.ts";
 import { LiveCollection } from "../../cluster/live.ts";
+import { afterwards } from "./cleanup.ts";
 import { FakeCluster, PODS } from "./fake-cluster.ts";
 import { withCertificates } from "./fake-server.ts";
 
@@ -11,7 +12,7 @@ async function watched() {
   const cluster = await FakeCluster.start();
   cluster.pod("a", "node-1");
   const stop = new AbortController();
-  onTestFinished(() => {
+  afterwards(() => {
     stop.abort();
   });
   const live = await LiveCollection.start(cluster.server.api, PODS, podFacts, stop.signal);
@@ -24,7 +25,7 @@ async function watched() {
   return { cluster, live, stop, names, eventually };
 }
 
-describe("a collection that is kept true", () => {
+describe.concurrent("a collection that is kept true", () => {
   it("begins with what is there", async () => {
     const { names } = await watched();
     expect(names()).toEqual(["a"]);

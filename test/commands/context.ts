@@ -2,10 +2,10 @@
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { onTestFinished } from "vitest";
 import type { Api } from "../../cluster/api.ts";
 import type { Context } from "../../commands/context.ts";
 import type { CommandDocument } from "../../commands/document.ts";
+import { afterwards } from "../cluster/cleanup.ts";
 
 export interface TestContext extends Context {
   readonly out: string;
@@ -15,7 +15,7 @@ export interface TestContext extends Context {
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), "command-"));
-  onTestFinished(() => {
+  afterwards(() => {
     rmSync(folder, { recursive: true, force: true });
   });
   return folder;

@@ -6,7 +6,7 @@ import { openCluster } from "../../cluster/connect.ts";
 import type { Entry } from "../../commands/drain/journal.ts";
 import type { Bench } from "../../lab/rehearsal/bench.ts";
 import { upgradeConfig } from "../../lab/rehearsal/upgrade-config.ts";
-import { live, openBench, outFile, said } from "./support.ts";
+import { changes, live, openBench, outFile, said } from "./support.ts";
 
 let bench: Bench;
 
@@ -104,6 +104,16 @@ describe("drain", () => {
         timeout: 30_000,
       })
       .toEqual([]);
+  });
+
+  it("does not let the stack be destroyed between two stages", async () => {
+    const before = await onNode1();
+    const destroyed = await bench.engine.destroy();
+    expect(destroyed.code).not.toBe(0);
+    expect(said(destroyed)).toContain("protect");
+    expect(await onNode1()).toEqual(before);
+    const preview = await bench.preview("cordon");
+    expect(changes(preview), said(preview)).toEqual([]);
   });
 
   it("killed with -9 in the middle, then recovered as documented: same end, each pod evicted once", async () => {

@@ -318,4 +318,18 @@ describe("plan upgrade, stage by stage", () => {
     expect(await unschedulable()).toEqual([]);
     expect((await webPods()).filter((pod) => pod.ready)).toHaveLength(3);
   });
+
+  it("the stack can be destroyed at the end, and takes with it what it made and nothing else", async () => {
+    const destroyed = await bench.engine.destroy();
+    expect(destroyed.code, said(destroyed)).toBe(0);
+    expect(await record(bench)).toBeNull();
+    const { nodes, workloads } = await live(bench);
+    expect(workloads.filter((one) => one.namespace === "ops-upgrade")).toEqual([]);
+    expect(nodes.map((node) => node.labels["upgrade.labhub.io/stage"])).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(new Set(Object.values(await kubelets()))).toEqual(new Set([UPGRADE_TARGET]));
+  });
 });

@@ -22,7 +22,7 @@ const joined: Requirement = {
 
 const planOf = (stages: readonly Stage[]): Plan => ({
   stages,
-  steady: { successes: 1, intervalSeconds: 1, timeoutSeconds: 1 },
+  verify: { gateTimeoutSeconds: 1, successes: 1, intervalSeconds: 1, timeoutSeconds: 1 },
   compose: () => undefined,
   undo: () => undefined,
   undoDemands: (undone) => undone.gate,
