@@ -69,6 +69,16 @@ export function openCluster(access: Access): Api {
     });
   }
   config.setCurrentContext(access.context);
+  if (config.getCurrentCluster() === null) {
+    throw new ConnectError({
+      code: "CLUSTER-CONTEXT",
+      severity: "refuse",
+      subject: "cluster-migration:cluster.context",
+      message: `context '${access.context}' names cluster '${config.getContextObject(access.context)?.cluster ?? ""}', which '${access.kubeconfig}' does not have`,
+      rule: `the clusters there: ${config.clusters.map((one) => one.name).join(", ") || "none"}`,
+      repair: "compare with `kubectl config view`, and mend the kubeconfig or choose another context",
+    });
+  }
   return new Api(config);
 }
 

@@ -19,7 +19,8 @@ export class BudgetedWorkload extends pulumi.ComponentResource {
 
   constructor(name: string, args: BudgetedWorkloadArgs, opts?: pulumi.ComponentResourceOptions) {
     super("cluster-migration:index:BudgetedWorkload", name, {}, opts);
-    const own = { parent: this };
+    // The engine records no dependency of a child on what its parent waits for: so each child waits itself.
+    const own = { parent: this, dependsOn: opts?.dependsOn ?? [] };
     const labels = { app: args.name };
     this.namespace = new kubernetes.core.v1.Namespace(
       `${name}-namespace`,

@@ -21,7 +21,8 @@ export class NodeLabels extends pulumi.ComponentResource {
         new kubernetes.core.v1.NodePatch(
           `${name}-${node}`,
           { metadata: { name: node, labels: { [args.key]: value } } },
-          { parent: this },
+          // The engine records no dependency of a child on what its parent waits for: so each child waits itself.
+          { parent: this, dependsOn: opts?.dependsOn ?? [] },
         ),
     );
     this.registerOutputs({ key: args.key, values: args.values });

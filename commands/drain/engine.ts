@@ -53,11 +53,12 @@ export class DrainEngine {
     this.#view = view;
     this.#journal = journal;
     this.#deadline = context.now().getTime() + settings.timeoutSeconds * 1_000;
-    // What an earlier run asked for, and did not live to see the end of.
+    // What an earlier run asked for, and did not live to see the end of; it may have been killed before it could note the
+    // answer. A pod that is still there is asked again, one that is not has gone.
     for (const entry of journal.entries) {
       if (entry.event === "asked") this.#asked.add(entry.uid);
-      if (entry.event === "accepted") this.#accepted.set(entry.uid, entry);
       if (entry.event === "gone") this.#accepted.delete(entry.uid);
+      else this.#accepted.set(entry.uid, entry);
     }
   }
 

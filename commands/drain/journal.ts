@@ -21,6 +21,7 @@ export class Journal {
   readonly file: string;
   readonly entries: Entry[];
   #writing: Promise<void> = Promise.resolve();
+  #pending = "";
 
   private constructor(file: string, entries: Entry[]) {
     this.file = file;
@@ -39,13 +40,21 @@ export class Journal {
     return new Journal(file, entries);
   }
 
+  /** Resolves when the line is on disk. */
   async write(entry: Entry): Promise<void> {
     this.entries.push(entry);
-    // One after the other: lines of evictions that run side by side must not mix. `flush` syncs before it resolves.
-    this.#writing = this.#writing.then(() =>
-      appendFile(this.file, `${JSON.stringify(entry)}\n`, { flush: true }),
-    );
+    this.#pending += `${JSON.stringify(entry)}\n`;
+    // One write at a time, so that lines of evictions that run side by side never mix; what piles up meanwhile is
+    // synced together, or a slow disk would set the pace of the drain.
+    this.#writing = this.#writing.then(() => this.#flush());
     await this.#writing;
+  }
+
+  async #flush(): Promise<void> {
+    const text = this.#pending;
+    this.#pending = "";
+    // Empty when an earlier write of the queue took this one's line with it. `flush` syncs before it resolves.
+    if (text !== "") await appendFile(this.file, text, { flush: true });
   }
 }
 
