@@ -57,10 +57,14 @@ export interface Request {
 /** How long authentication options are reused; exec plugins hand out tokens that live for minutes. */
 const AUTH_TTL_MS = 60_000;
 const LIST_ATTEMPTS = 3;
+/** Idle connections are closed before a load balancer in front of the API server forgets them. */
+const IDLE_MS = 15_000;
 
 export class Api {
   readonly server: string;
   readonly #config: KubeConfig;
+  /** The library's own agent makes a TLS handshake for every request; during a drain they are most of the work. */
+  readonly #agent = new https.Agent({ keepAlive: true, timeout: IDLE_MS });
   #auth: { options: https.RequestOptions; until: number } | undefined;
 
   constructor(config: KubeConfig) {
@@ -211,6 +215,8 @@ export class Api {
     if (this.#auth === undefined || Date.now() > this.#auth.until) {
       const options: https.RequestOptions = {};
       await this.#config.applyToHTTPSOptions(options);
+      // Agents for proxies are of other classes and stay.
+      if (options.agent instanceof https.Agent) options.agent = this.#agent;
       this.#auth = { options, until: Date.now() + AUTH_TTL_MS };
     }
     return this.#auth.options;

@@ -1,6 +1,6 @@
 /** Believes in a condition when it held several times in a row, and gives up after a time limit with the last reasons. */
 import type { Finding } from "../analysis/finding.ts";
-import { UnreachableError } from "../cluster/api.ts";
+import { ApiError, UnreachableError } from "../cluster/api.ts";
 import { unreachable } from "../cluster/connect.ts";
 import { pause, type Context } from "./context.ts";
 import { z } from "zod";
@@ -43,13 +43,26 @@ export async function holdsSteadily(
   }
 }
 
-/** An API server that is away for a moment is a reason to wait, not to fail. */
+/** An API server that is away for a moment, or answers that it is not ready, is a reason to wait, not to fail. */
 async function lookOrAway(look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   try {
     return await look();
   } catch (error) {
-    const finding = error instanceof UnreachableError ? unreachable(error) : undefined;
+    const finding = error instanceof UnreachableError ? unreachable(error) : notReady(error);
     if (finding === undefined) throw error;
     return [finding];
   }
+}
+
+/** While it starts, and while its etcd has no leader, an API server answers 5xx; 429 when it has too much to do. */
+function notReady(error: unknown): Finding | undefined {
+  if (!(error instanceof ApiError) || (error.status < 500 && error.status !== 429)) return undefined;
+  return {
+    code: "CLUSTER-NOT-READY",
+    severity: "hold",
+    subject: "API server",
+    message: error.message,
+    rule: "nothing counts as seen before the API server can say it",
+    repair: "look at its log and at `kubectl get --raw '/readyz?verbose'`",
+  };
 }

@@ -49,11 +49,7 @@ export class ClusterCommand extends pulumi.ComponentResource {
         triggers: [...args.triggers],
         logging: "stderr",
       },
-      pulumi.mergeOptions(
-        // The engine records no dependency of a child on what its parent waits for: so the child waits itself.
-        { parent: this, dependsOn: opts?.dependsOn ?? [] },
-        args.document.history ? { ignoreChanges: INPUTS } : {},
-      ),
+      pulumi.mergeOptions({ parent: this }, args.document.history ? { ignoreChanges: INPUTS } : {}),
     );
     this.stdout = this.resource.stdout;
     this.evidence = this.stdout.apply((text) => (JSON.parse(text) as CommandResult).evidence);

@@ -27,7 +27,11 @@ export const MAX_UNAVAILABLE = "10%";
 /** From a pod's binding to Ready. */
 export const READY_SECONDS = [5, 7] as const;
 export const TERMINATION_SECONDS = [0.5, 1] as const;
-const NAMESPACE = "bench";
+/** As clusters of many teams are: the eviction API and the disruption controller look through a pod's whole namespace. */
+const DEPLOYMENTS_PER_NAMESPACE = 5;
+/** Renewing the leases of hundreds of silent nodes every few seconds would be most of what the lab does. */
+const NODE_GRACE_SECONDS = 600;
+const NAMESPACE_PREFIX = "bench-";
 const AT_ONCE = 16;
 
 export class Field {
@@ -67,6 +71,7 @@ export class Field {
         ],
         podReadySeconds: [...READY_SECONDS],
         podTerminationSeconds: [...TERMINATION_SECONDS],
+        nodeMonitorGraceSeconds: NODE_GRACE_SECONDS,
       },
       { dir, progress, signal },
     );
@@ -89,8 +94,8 @@ export class Field {
     for (;;) {
       this.#options.signal.throwIfAborted();
       const [deployments, budgets] = await Promise.all([
-        this.#api.list<V1Deployment>(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments`),
-        this.#api.list<V1PodDisruptionBudget>(`/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`),
+        this.#api.list<V1Deployment>("/apis/apps/v1/deployments"),
+        this.#api.list<V1PodDisruptionBudget>("/apis/policy/v1/poddisruptionbudgets"),
       ]);
       const ready = deployments.items.every(
         ({ status }) => status?.readyReplicas === REPLICAS && status.replicas === REPLICAS,
@@ -113,16 +118,21 @@ export class Field {
 
   async #populate(): Promise<void> {
     const { pods, progress } = this.#options;
-    const names = Array.from({ length: Math.round(pods / REPLICAS) }, (_, index) => `app-${index}`);
+    const names = Array.from({ length: pods / REPLICAS }, (_, index) => ({
+      name: `app-${index}`,
+      namespace: `${NAMESPACE_PREFIX}${Math.floor(index / DEPLOYMENTS_PER_NAMESPACE)}`,
+    }));
     // So that the first pods are all on the other pool, as after every later drain.
     await inTurns(this.nodesOf("b"), (node) => cordon(this.#api, node, "bench"));
-    await this.#post("/api/v1/namespaces", { metadata: { name: NAMESPACE } });
-    await inTurns(names, async (name) => {
-      await this.#post(`/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`, {
+    await inTurns([...new Set(names.map(({ namespace }) => namespace))], (name) =>
+      this.#post("/api/v1/namespaces", { metadata: { name } }),
+    );
+    await inTurns(names, async ({ name, namespace }) => {
+      await this.#post(`/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`, {
         metadata: { name },
         spec: { maxUnavailable: MAX_UNAVAILABLE, selector: { matchLabels: { app: name } } },
       });
-      await this.#post(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments`, {
+      await this.#post(`/apis/apps/v1/namespaces/${namespace}/deployments`, {
         metadata: { name },
         spec: {
           replicas: REPLICAS,

@@ -185,12 +185,16 @@ export class DrainEngine {
 
   async #noteGone(): Promise<void> {
     const gone = [...this.#accepted].filter(([uid]) => !this.#view.has(uid));
-    for (const [uid, entry] of gone) {
-      this.#accepted.delete(uid);
-      this.#retryAt.delete(uid);
-      await this.#journal.write({ ...entry, event: "gone", at: this.#context.now().toISOString() });
-      this.#context.progress(`pod/${entry.pod} evicted`);
-    }
+    const at = this.#context.now().toISOString();
+    // Side by side: the journal syncs together what comes together.
+    await Promise.all(
+      gone.map(async ([uid, entry]) => {
+        this.#accepted.delete(uid);
+        this.#retryAt.delete(uid);
+        await this.#journal.write({ ...entry, event: "gone", at });
+        this.#context.progress(`pod/${entry.pod} evicted`);
+      }),
+    );
   }
 
   async #write(event: Entry["event"], pod: PodFacts): Promise<Entry> {

@@ -65,11 +65,16 @@ const find = (commands: readonly Command[], name: string): Command => {
   return found;
 };
 
-/** Whether `later` waits for `earlier`, over any number of steps. */
+/** Components whose children wait by themselves. */
+const STANDING = ["BudgetedWorkload", "NodeLabels", "MigrationRecord"].map(
+  (name) => `cluster-migration:index:${name}`,
+);
+
+/** Whether `later` waits for `earlier`, over any number of steps. A command waits for what its component waits for. */
 function waitsFor(declared: readonly Declared[], later: string, earlier: string): boolean {
   const direct = (name: string): readonly string[] =>
     declared
-      .filter((one) => one.name === name && !one.type.startsWith("cluster-migration:"))
+      .filter((one) => one.name === name && !STANDING.includes(one.type))
       .flatMap((one) => one.dependsOn);
   const seen = new Set<string>();
   const todo = [later];
