@@ -5,6 +5,8 @@
 
 export interface Inventory {
   readonly cluster: ClusterFacts;
+  /** Undefined: not read. */
+  readonly namespaces?: readonly NamespaceFacts[];
   readonly nodes: readonly NodeFacts[];
   readonly pods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
@@ -16,6 +18,11 @@ export interface ClusterFacts {
   readonly uid: string;
   /** `gitVersion` of the API server that answered, e.g. `v1.34.4`. */
   readonly serverVersion: string;
+}
+
+export interface NamespaceFacts {
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 export interface Taint {
@@ -69,6 +76,8 @@ export interface PodFacts {
   readonly mirror: boolean;
   /** Names of its emptyDir volumes. */
   readonly emptyDirs: readonly string[];
+  /** Of its containers, e.g. `registry.k8s.io/kube-apiserver:v1.35.4`. Undefined: not read. */
+  readonly images?: readonly string[];
   readonly gracePeriodSeconds: number;
   readonly tolerations: readonly Toleration[];
 }

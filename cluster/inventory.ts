@@ -2,6 +2,7 @@
 import type {
   V1Deployment,
   V1LabelSelector,
+  V1Namespace,
   V1Node,
   V1OwnerReference,
   V1Pod,
@@ -23,8 +24,9 @@ import type { Api } from "./api.ts";
 
 /** Read-only, paged. Several collections are read side by side; each is a snapshot of its own. */
 export async function readInventory(api: Api): Promise<Inventory> {
-  const [system, version, nodes, pods, budgets, workloads] = await Promise.all([
+  const [system, namespaces, version, nodes, pods, budgets, workloads] = await Promise.all([
     api.get<{ metadata?: { uid?: string } }>("/api/v1/namespaces/kube-system"),
+    api.list<V1Namespace>("/api/v1/namespaces"),
     api.get<{ gitVersion?: string }>("/version"),
     api.list<V1Node>("/api/v1/nodes"),
     api.list<V1Pod>("/api/v1/pods"),
@@ -33,6 +35,10 @@ export async function readInventory(api: Api): Promise<Inventory> {
   ]);
   return {
     cluster: { uid: system.metadata?.uid ?? "", serverVersion: version.gitVersion ?? "" },
+    namespaces: namespaces.items.map((item) => ({
+      name: item.metadata?.name ?? "",
+      annotations: item.metadata?.annotations ?? {},
+    })),
     nodes: nodes.items.map(nodeFacts).sort((a, b) => a.name.localeCompare(b.name)),
     pods: pods.items.map(podFacts),
     budgets: budgets.items.map(budgetFacts),
@@ -89,6 +95,7 @@ export function podFacts(pod: V1Pod): PodFacts {
     controller: controllerOf(pod.metadata?.ownerReferences),
     mirror: "kubernetes.io/config.mirror" in (pod.metadata?.annotations ?? {}),
     emptyDirs: (pod.spec?.volumes ?? []).filter((one) => one.emptyDir !== undefined).map((one) => one.name),
+    images: (pod.spec?.containers ?? []).flatMap(({ image }) => image ?? []),
     gracePeriodSeconds: pod.spec?.terminationGracePeriodSeconds ?? 30,
     tolerations: (pod.spec?.tolerations ?? []).map((one) => ({
       key: one.key ?? "",

@@ -25,7 +25,7 @@ type Body = Omit<EvidenceBody, "artefacts" | "startedAt" | "finishedAt">;
 async function main(): Promise<number> {
   const startedAt = new Date();
   const document = readDocument(await readText(process.stdin));
-  const definition = COMMANDS[document.command];
+  const definition = Object.hasOwn(COMMANDS, document.command) ? COMMANDS[document.command] : undefined;
   if (definition === undefined) throw new Error(`there is no command '${document.command}'`);
   let body: Body;
   const artefacts: Record<string, string> = {};
@@ -56,9 +56,17 @@ async function main(): Promise<number> {
 }
 
 function readDocument(text: string): CommandDocument {
-  const parsed = parseStrict(DocumentSchema, JSON.parse(text), "document");
+  const parsed = parseStrict(DocumentSchema, parseJson(text), "document");
   if (!parsed.ok) throw new Error(parsed.problems.map(describe).join("\n"));
   return parsed.value;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new Error(`standard input is no JSON document: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 function asBody(error: unknown): Body {

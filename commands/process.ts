@@ -6,6 +6,8 @@ import { throwIfStopped } from "./context.ts";
 export interface ProcessOptions {
   readonly signal: AbortSignal;
   readonly timeoutSeconds: number;
+  /** From SIGTERM to SIGKILL; default 5. */
+  readonly graceSeconds?: number;
   /** Each line of standard output and standard error, as it comes. */
   readonly line?: (text: string) => void;
   readonly env?: Readonly<Record<string, string>>;
@@ -22,7 +24,7 @@ export class ProcessError extends Error {
   override readonly name = "ProcessError";
 }
 
-const GRACE_MS = 5_000;
+const GRACE_SECONDS = 5;
 
 /** @returns also for an exit status that is not 0; throws ProcessError or Interrupted */
 export async function runProcess(argv: readonly string[], options: ProcessOptions): Promise<ProcessResult> {
@@ -44,9 +46,12 @@ export async function runProcess(argv: readonly string[], options: ProcessOption
   };
   const stop = (): void => {
     end("SIGTERM");
-    setTimeout(() => {
-      end("SIGKILL");
-    }, GRACE_MS).unref();
+    setTimeout(
+      () => {
+        end("SIGKILL");
+      },
+      (options.graceSeconds ?? GRACE_SECONDS) * 1_000,
+    ).unref();
   };
   const state = { late: false };
   const timer = setTimeout(() => {

@@ -89,6 +89,6 @@ function historyFinding(document: CommandDocument): Finding {
       "the engine asks for a command of a stage that was applied before: the stack's state has lost it",
     rule: "the commands of an applied stage never run again while the stack is further on",
     repair:
-      "restore the stack's state (`pulumi stack history`, `pulumi stack import`), or go back to that stage if that is possible",
+      "restore the stack's state from your last `pulumi stack export` (`pulumi stack import`), or go back to that stage if that is possible",
   };
 }

@@ -4,9 +4,8 @@
  * Source: Kubernetes docs, Upgrading kubeadm clusters.
  */
 import { z } from "zod";
-import type { Finding } from "../analysis/finding.ts";
-import { checkUpgradePath } from "../analysis/upgrade-path.ts";
-import { compareVersions } from "../analysis/versions.ts";
+import { judge } from "../analysis/conditions/index.ts";
+import { blocks, type Finding } from "../analysis/finding.ts";
 import { readInventory } from "../cluster/inventory.ts";
 import { defineCommand, Refusal, type Context } from "./context.ts";
 import { FreshSnapshot, FreshSpec } from "./fresh.ts";
@@ -28,58 +27,50 @@ export const upgradeControlPlane = defineCommand({
   mutates: true,
   run: async (context, spec) => {
     const fresh = new FreshSnapshot(context, spec.fresh);
-    const before = await readInventory(context.api);
-    const path = checkUpgradePath({
-      current: before.cluster.serverVersion,
-      target: spec.target,
-      kubelets: before.nodes.map((node) => ({ name: node.name, version: node.kubeletVersion })),
-    }).filter((finding) => finding.severity !== "warn");
+    const inventory = await readInventory(context.api);
+    const path = judge({ inventory }, { condition: "upgrade-path", with: { target: spec.target } }).filter(
+      blocks,
+    );
     if (path.length > 0) throw new Refusal("the control plane was not touched", path);
 
     const ran: Record<string, unknown> = {};
     for (const node of spec.nodes) {
+      // `kubeadm upgrade node` does nothing where nothing is to do, and only it can tell.
+      if (spec.step === "apply" && (await standing(context, spec, node)).length === 0) {
+        context.progress(`the API server of ${node} is at ${spec.target} already`);
+        continue;
+      }
       await fresh.demand();
       const machine = new Machine(context, spec.machine, node, spec.target);
-      if (spec.step === "apply" && compareVersions(before.cluster.serverVersion, spec.target) === 0) {
-        context.progress(`the API server is at ${spec.target} already`);
+      await machine.installKubeadm();
+      if (spec.step === "apply") {
+        await machine.run(["kubeadm", "upgrade", "plan", "{version}"]);
+        await machine.run(["kubeadm", "upgrade", "apply", "-y", "{version}"]);
       } else {
-        await machine.installKubeadm();
-        if (spec.step === "apply") {
-          await machine.run(["kubeadm", "upgrade", "plan", "{version}"]);
-          await machine.run(["kubeadm", "upgrade", "apply", "-y", "{version}"]);
-        } else {
-          await machine.run(["kubeadm", "upgrade", "node"]);
-        }
+        await machine.run(["kubeadm", "upgrade", "node"]);
       }
       ran[node] = machine.ran;
-      await demandServer(context, spec);
+      const { findings } = await holdsSteadily(context, spec.verify, () => standing(context, spec, node));
+      if (findings.length > 0)
+        throw new Refusal(`the control plane of ${node} is not at its target`, findings, { ran });
     }
     return {
       summary: `control plane at ${spec.target}: ${spec.nodes.join(", ")}`,
-      seen: { from: before.cluster.serverVersion, ran },
+      seen: { from: inventory.cluster.serverVersion, ran },
     };
   },
 });
 
-async function demandServer(context: Context, spec: z.output<typeof Spec>): Promise<void> {
-  const { findings } = await holdsSteadily(context, spec.verify, async () => {
-    await context.api.request("/readyz");
-    const version = await context.api.get<{ gitVersion?: string }>("/version");
-    return serverFindings(version.gitVersion ?? "", spec.target);
-  });
-  if (findings.length > 0) throw new Refusal("the control plane is not at its target", findings);
-}
-
-function serverFindings(found: string, target: string): Finding[] {
-  if (compareVersions(found, target) === 0) return [];
-  return [
-    {
-      code: "SERVER-VERSION",
-      severity: "hold",
-      subject: "API server",
-      message: `is at ${found}`,
-      rule: `ready and at ${target}, several times in a row`,
-      repair: "look at the static pods of this control-plane machine: crictl ps -a | grep kube-apiserver",
-    },
-  ];
+/** What keeps this machine's control plane from counting as upgraded. */
+async function standing(
+  context: Context,
+  spec: z.output<typeof Spec>,
+  node: string,
+): Promise<readonly Finding[]> {
+  await context.api.request("/readyz");
+  const inventory = await readInventory(context.api);
+  return judge(
+    { inventory },
+    { condition: "control-plane-version", with: { nodes: [node], version: spec.target } },
+  );
 }

@@ -1,5 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { OWN_NAMESPACE } from "../analysis/conditions/workloads.ts";
 
 export interface BudgetedWorkloadArgs {
   readonly namespace: string;
@@ -24,7 +25,7 @@ export class BudgetedWorkload extends pulumi.ComponentResource {
     const labels = { app: args.name };
     this.namespace = new kubernetes.core.v1.Namespace(
       `${name}-namespace`,
-      { metadata: { name: args.namespace } },
+      { metadata: { name: args.namespace, annotations: { [OWN_NAMESPACE.key]: OWN_NAMESPACE.value } } },
       own,
     );
     const inNamespace = pulumi.mergeOptions(own, { dependsOn: [this.namespace] });

@@ -49,7 +49,7 @@ export function decide(stages: readonly Stage[], position: Position, target: str
       "STAGE-RECORD",
       `the stack's own outputs say that it is at ${quoted(position.applied)}, the record in the cluster that ${quoted(position.begun)} was begun last`,
       "the two are never further apart than the one step that is under way: one of them was set back or lost",
-      "bring back the other one of the same moment: the stack's state (`pulumi stack export --version N`, `pulumi stack import`), or the record, ConfigMap kube-system/cluster-migration",
+      "bring back the other one of the same moment: the stack's state (your last `pulumi stack export`, by `pulumi stack import`), or the record, ConfigMap kube-system/cluster-migration",
     );
   }
   const to = names.indexOf(target);

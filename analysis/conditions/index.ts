@@ -8,25 +8,26 @@ import { artefact } from "./artefact.ts";
 import { drainAllowed, nodeEmpty } from "./drains.ts";
 import { etcdHealthy } from "./etcd.ts";
 import { cordoned, kubeletVersion, nodesExist, nodesLabelled, nodesReady, onlyCordoned } from "./nodes.ts";
-import { nodesAsReviewed, serverVersion, skewSupported, upgradePath } from "./versions.ts";
-import { budgetPresent, budgetsHealthy, workloadReady, workloadsReady } from "./workloads.ts";
+import { controlPlaneVersion, nodesAsReviewed, skewSupported, upgradePath } from "./versions.ts";
+import { budgetPresent, budgetsHealthy, namespaceOwn, workloadReady, workloadsReady } from "./workloads.ts";
 import { NOT_DECIDED, type Condition, type World } from "./world.ts";
 
 export const CONDITIONS = {
   artefact,
   "budget-present": budgetPresent,
   "budgets-healthy": budgetsHealthy,
+  "control-plane-version": controlPlaneVersion,
   cordoned,
   "drain-allowed": drainAllowed,
   "etcd-healthy": etcdHealthy,
   "kubelet-version": kubeletVersion,
+  "namespace-own": namespaceOwn,
   "node-empty": nodeEmpty,
   "nodes-as-reviewed": nodesAsReviewed,
   "nodes-exist": nodesExist,
   "nodes-labelled": nodesLabelled,
   "nodes-ready": nodesReady,
   "only-cordoned": onlyCordoned,
-  "server-version": serverVersion,
   "skew-supported": skewSupported,
   "upgrade-path": upgradePath,
   "workload-ready": workloadReady,

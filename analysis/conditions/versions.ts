@@ -1,43 +1,94 @@
 /** Conditions on versions. */
 import { z } from "zod";
 import type { Finding } from "../finding.ts";
+import type { Inventory } from "../inventory.ts";
 import { checkComponents } from "../skew.ts";
 import { checkUpgradePath } from "../upgrade-path.ts";
 import { atLeast, compareVersions } from "../versions.ts";
-import { condition } from "./world.ts";
+import { condition, NOT_DECIDED } from "./world.ts";
 
 /** The target is one step away, and no kubelet would fall out of its window. */
 export const upgradePath = condition(z.strictObject({ target: z.string() }), ({ inventory }, { target }) =>
   checkUpgradePath({
-    current: inventory.cluster.serverVersion,
+    current: serversOf(inventory).map(({ version }) => version),
     target,
     kubelets: inventory.nodes.map((node) => ({ name: node.name, version: node.kubeletVersion })),
   }),
 );
 
-/** The API server that answers is at this version. */
-export const serverVersion = condition(
-  z.strictObject({ version: z.string() }),
-  ({ inventory }, { version }): Finding[] => {
-    const found = inventory.cluster.serverVersion;
-    if (compareVersions(found, version) === 0) return [];
-    return [
-      {
+/**
+ * The API servers on these machines are at this version. Which one answers through a load balancer is chance, so each
+ * is told by its static pod, as kubeadm names it (kube-apiserver-NODE); a control plane without such pods is asked
+ * itself, if it is a single one.
+ */
+export const controlPlaneVersion = condition(
+  z.strictObject({ nodes: z.array(z.string()).min(1), version: z.string() }),
+  ({ inventory }, { nodes, version }) => {
+    const servers = apiservers(inventory);
+    if (servers.length === 0 && nodes.length > 1) return NOT_DECIDED;
+    const asked =
+      servers.length === 0
+        ? [{ name: "API server", version: inventory.cluster.serverVersion }]
+        : nodes.map(
+            (node) =>
+              servers.find((server) => server.node === node) ?? {
+                name: `API server on ${node}`,
+                version: null,
+              },
+          );
+    return asked
+      .filter((server) => server.version === null || compareVersions(server.version, version) !== 0)
+      .map((server): Finding => ({
         code: "SERVER-VERSION",
         severity: "hold",
-        subject: "API server",
-        message: `is at ${found}`,
+        subject: server.name,
+        message: server.version === null ? "is not there, or not Ready" : `is at ${server.version}`,
         rule: `the control plane is at ${version} before any kubelet is`,
-        repair: "finish the control-plane stage first",
-      },
-    ];
+        repair:
+          "finish the stages of the control plane first; look at the machine's static pods: crictl ps -a",
+      }));
   },
 );
 
-/** Every kubelet is in the window of the API server that answers. */
+interface ApiServer {
+  readonly name: string;
+  readonly node: string;
+  /** Null: not Ready. */
+  readonly version: string | null;
+}
+
+/** By their static pods; empty where the control plane runs in another way. */
+function apiservers({ pods }: Inventory): ApiServer[] {
+  return pods
+    .filter(
+      (pod) =>
+        pod.namespace === "kube-system" && pod.mirror && pod.name === `kube-apiserver-${pod.nodeName ?? ""}`,
+    )
+    .map((pod) => ({
+      name: `API server on ${pod.nodeName ?? ""}`,
+      node: pod.nodeName ?? "",
+      version: pod.ready ? versionOfImage(pod.images ?? []) : null,
+    }));
+}
+
+/** `registry.k8s.io/kube-apiserver:v1.35.4` (a digest may follow) is v1.35.4. */
+function versionOfImage(images: readonly string[]): string | null {
+  const tags = images.flatMap((image) => /kube-apiserver:(v[^@]+)/.exec(image)?.[1] ?? []);
+  return tags[0] ?? null;
+}
+
+/** All API servers that can be told apart, else the one that answers. */
+function serversOf(inventory: Inventory): { name: string; version: string }[] {
+  const told = apiservers(inventory).flatMap(({ name, version }) =>
+    version === null ? [] : [{ name, version }],
+  );
+  return told.length > 0 ? told : [{ name: "API server", version: inventory.cluster.serverVersion }];
+}
+
+/** Every kubelet is in the window of the API servers. */
 export const skewSupported = condition(z.strictObject({}), ({ inventory }) =>
   checkComponents({
-    apiservers: [{ name: "API server", version: inventory.cluster.serverVersion }],
+    apiservers: serversOf(inventory),
     kubelets: inventory.nodes.map((node) => ({ name: node.name, version: node.kubeletVersion })),
   }),
 );

@@ -2,7 +2,30 @@
 import { z } from "zod";
 import { desiredHealthy } from "../budgets.ts";
 import type { Finding } from "../finding.ts";
-import { condition } from "./world.ts";
+import { condition, NOT_DECIDED } from "./world.ts";
+
+/** Annotation on the namespace of the drill: without it a namespace is somebody else's. */
+export const OWN_NAMESPACE = { key: "cluster-migration/made-for", value: "drill" } as const;
+
+/** The namespace is free, or was made by this program: it goes with all that is in it when the stack goes back. */
+export const namespaceOwn = condition(
+  z.strictObject({ namespace: z.string() }),
+  ({ inventory }, { namespace }) => {
+    if (inventory.namespaces === undefined) return NOT_DECIDED;
+    const found = inventory.namespaces.find((one) => one.name === namespace);
+    if (found === undefined || found.annotations[OWN_NAMESPACE.key] === OWN_NAMESPACE.value) return [];
+    return [
+      {
+        code: "NAMESPACE-TAKEN",
+        severity: "refuse",
+        subject: `Namespace ${namespace}`,
+        message: "is there already, and this program has not made it",
+        rule: "going back deletes the namespace of the drill with everything in it: it must be the stack's own",
+        repair: "choose another: pulumi config set --path upgrade.drill.namespace NAME",
+      },
+    ];
+  },
+);
 
 /** This workload has as many Ready pods as it asks for, and at least so many. */
 export const workloadReady = condition(

@@ -45,6 +45,12 @@ export class DrainEngine {
   readonly #spent = new WeakMap<BudgetFacts, number>();
   readonly #cordoned = new Set<string>();
   readonly #finishedAt = new Map<string, Date>();
+  /** Requests under way, by the pod's UID. */
+  readonly #inFlight = new Map<string, Promise<void>>();
+  /** Budgets, as `namespace/name`, of these requests. */
+  readonly #busy = new Set<string>();
+  /** The first error of a request: it ends the drain. */
+  #failure: { readonly error: unknown } | undefined;
   readonly #deadline: number;
 
   constructor(context: Context, settings: DrainSettings, view: DrainView, journal: Journal) {
@@ -64,25 +70,37 @@ export class DrainEngine {
 
   /** @returns when the last pod of each node was gone. Throws Refusal (stuck, refused) or Interrupted. */
   async run(): Promise<ReadonlyMap<string, Date>> {
+    try {
+      return await this.#loop();
+    } finally {
+      // Whatever ends the drain: the answers to what was asked belong into the journal.
+      await Promise.all(this.#inFlight.values());
+    }
+  }
+
+  async #loop(): Promise<ReadonlyMap<string, Date>> {
     for (;;) {
       throwIfStopped(this.#context.signal);
+      if (this.#failure !== undefined) throw this.#failure.error;
       await this.#noteGone();
       const active = await this.#activeNodes();
       if (this.#settings.nodes.every((node) => this.#finishedAt.has(node))) {
-        // The last pods may have gone while the nodes were looked at.
+        // The last pods may have gone while the nodes were looked at, before their answers were there.
+        await Promise.all(this.#inFlight.values());
         await this.#noteGone();
         return this.#finishedAt;
       }
       if (this.#context.now().getTime() > this.#deadline) {
         throw stuckRefusal(this.#settings, this.#view, "the time limit is over");
       }
-      await this.#ask(active);
+      this.#ask(active);
       await this.#view.changed(this.#restMs());
     }
   }
 
   /** Nodes at work now, in order, never more than the limit; a node with nothing left is finished and makes room. */
   async #activeNodes(): Promise<string[]> {
+    await this.#cordonAhead();
     const active: string[] = [];
     for (const node of this.#settings.nodes) {
       if (this.#finishedAt.has(node)) continue;
@@ -98,6 +116,20 @@ export class DrainEngine {
       }
     }
     return active;
+  }
+
+  /** Those whose turn it is, side by side: one after the other, hundreds of nodes would take longer than their pods. */
+  async #cordonAhead(): Promise<void> {
+    const turn = this.#settings.nodes
+      .filter((node) => !this.#finishedAt.has(node))
+      .slice(0, this.#settings.maxNodesAtOnce)
+      .filter((node) => !this.#cordoned.has(node));
+    for (let first = 0; first < turn.length; first += REQUESTS_AT_ONCE) {
+      const done = await Promise.all(
+        turn.slice(first, first + REQUESTS_AT_ONCE).map((node) => this.#cordonOnce(node)),
+      );
+      if (done.includes(false)) return;
+    }
   }
 
   /** False while the API server is away. */
@@ -120,20 +152,37 @@ export class DrainEngine {
     this.#toldAway = true;
   }
 
-  async #ask(nodes: readonly string[]): Promise<void> {
-    const due = nodes
-      .flatMap((node) => this.#view.bucketsOf(node, this.#settings.acknowledge).evict)
-      .filter((pod) => (this.#retryAt.get(pod.uid) ?? 0) <= this.#context.now().getTime());
-    const chosen: { pod: PodFacts; budgets: readonly BudgetFacts[] }[] = [];
-    for (const pod of due) {
-      if (chosen.length >= REQUESTS_AT_ONCE) break;
-      const budgets = this.#view.budgetsOf(pod);
-      if (!this.#mayGo(pod, budgets)) continue;
-      // Counted before the request is sent, so that two pods never spend the same allowance.
-      this.#spend(budgets, 1);
-      chosen.push({ pod, budgets });
+  /**
+   * Sends what may go now, without waiting for the answers. One request at a time on a budget: of two, the API server
+   * makes one wait half a second, because both write the budget's status (`EvictionsRetry` in eviction.go).
+   */
+  #ask(nodes: readonly string[]): void {
+    const now = this.#context.now().getTime();
+    for (const node of nodes) {
+      for (const pod of this.#view.bucketsOf(node, this.#settings.acknowledge).evict) {
+        if (this.#inFlight.size >= REQUESTS_AT_ONCE) return;
+        if (this.#inFlight.has(pod.uid) || (this.#retryAt.get(pod.uid) ?? 0) > now) continue;
+        const budgets = this.#view.budgetsOf(pod);
+        if (budgets.some((budget) => this.#busy.has(keyOf(budget))) || !this.#mayGo(pod, budgets)) continue;
+        this.#send(pod, budgets);
+      }
     }
-    await Promise.all(chosen.map(({ pod, budgets }) => this.#evictOne(pod, budgets)));
+  }
+
+  #send(pod: PodFacts, budgets: readonly BudgetFacts[]): void {
+    // Counted before the answer, so that two pods never spend the same allowance.
+    this.#spend(budgets, 1);
+    for (const budget of budgets) this.#busy.add(keyOf(budget));
+    const request = this.#evictOne(pod, budgets)
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+      })
+      .finally(() => {
+        this.#inFlight.delete(pod.uid);
+        for (const budget of budgets) this.#busy.delete(keyOf(budget));
+        this.#view.wake();
+      });
+    this.#inFlight.set(pod.uid, request);
   }
 
   /** Until the next pod may be asked again, at most a tick; what happens meanwhile wakes the loop earlier. */
@@ -211,6 +260,8 @@ export class DrainEngine {
     return entry;
   }
 }
+
+const keyOf = (budget: BudgetFacts): string => `${budget.namespace}/${budget.name}`;
 
 export function describeBudget(budget: BudgetFacts): string {
   const status = budget.status;

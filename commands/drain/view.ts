@@ -35,8 +35,7 @@ export class DrainView {
     for (const live of [pods, budgets]) {
       live.onChange(() => {
         this.#index = undefined;
-        this.#changed = true;
-        this.#wake?.();
+        this.wake();
       });
     }
   }
@@ -72,6 +71,12 @@ export class DrainView {
       this.#wake = undefined;
     }
     this.#changed = false;
+  }
+
+  /** As a change would: for news that no watch brings. */
+  wake(): void {
+    this.#changed = true;
+    this.#wake?.();
   }
 
   bucketsOf(node: string, acknowledge: readonly string[]): Buckets {

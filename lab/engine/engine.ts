@@ -111,19 +111,20 @@ export class Engine {
   }
 
   /**
-   * Makes the stack if it is not there yet. pulumi then writes the salt of the passphrase into the project's
-   * Pulumi.<stack>.yaml, whatever the config file; with `configFile` it goes there, and the project stays as it was.
+   * Makes the stack if it is not there yet. pulumi then writes the salt of the passphrase beside Pulumi.yaml, whatever
+   * the config file: with `configFile` the stack is made in a copy, so that the project stays as it was, also when
+   * another rehearsal makes its own at the same moment.
    */
   async initStack(): Promise<EngineResult> {
-    const { configFile, projectDir, stack } = this.options;
-    const own = join(projectDir, `Pulumi.${stack}.yaml`);
-    const stays = configFile === undefined || existsSync(own);
-    const result = await this.#run(["stack", "select", stack, "--create", "--secrets-provider", "passphrase"])
-      .result;
-    if (!stays && existsSync(own)) {
-      if (!existsSync(configFile)) await copyFile(own, configFile);
-      await rm(own);
-    }
+    const { configFile, projectDir, pulumiHome, stack } = this.options;
+    const make = ["stack", "select", stack, "--create", "--secrets-provider", "passphrase"];
+    if (configFile === undefined) return await this.#run(make).result;
+    const copy = join(pulumiHome, "project");
+    await mkdir(copy, { recursive: true });
+    await copyFile(join(projectDir, "Pulumi.yaml"), join(copy, "Pulumi.yaml"));
+    const result = await this.#run([...make, "--cwd", copy]).result;
+    const salt = join(copy, `Pulumi.${stack}.yaml`);
+    if (existsSync(salt) && !existsSync(configFile)) await copyFile(salt, configFile);
     return result;
   }
 

@@ -68,11 +68,11 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
     with: { target },
     says: `${target} is one step that the version-skew policy supports`,
   };
-  const server: Requirement = {
-    condition: "server-version",
-    with: { version: target },
-    says: `the API server is at ${target}`,
-  };
+  const servers = (nodes: readonly string[]): Requirement => ({
+    condition: "control-plane-version",
+    with: { nodes: [...nodes], version: target },
+    says: `the API server of ${nodes.join(", ")} is at ${target}`,
+  });
   const etcd: Requirement = {
     condition: "etcd-healthy",
     with: { endpoints: [...config.etcd.endpoints] },
@@ -82,6 +82,13 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
     condition: "skew-supported",
     with: {},
     says: "every kubelet is within the version-skew policy",
+  };
+
+  const standing = [nodesReady, onlyCordoned(), skew, workloadsReady, budgetsHealthy, etcd];
+  const free: Requirement = {
+    condition: "namespace-own",
+    with: { namespace: drill.namespace },
+    says: `namespace ${drill.namespace} is free, or of this plan`,
   };
 
   const kubelets = (stage: RolloutStage): Requirement => ({
@@ -110,7 +117,7 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
     {
       name: "budget",
       does: `Makes namespace ${drill.namespace} with Deployment ${drill.name} (${drill.replicas} replicas) and its disruption budget (minAvailable ${drill.minAvailable}).`,
-      gate: [reviewed, nodesReady, onlyCordoned()],
+      gate: [reviewed, nodesReady, onlyCordoned(), free],
       check: [workload, budget],
       undo: { possible: true, how: `namespace ${drill.namespace} and all in it are deleted` },
       sideEffects: [],
@@ -195,7 +202,7 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
       name: "control-plane",
       does: `Upgrades the first control-plane machine, ${controlPlane[0] ?? ""}, to ${target}, after a fresh snapshot.`,
       gate: [reviewed, nodesReady, onlyCordoned(), path, skew, workloadsReady, budgetsHealthy, etcd],
-      check: [server, skew, nodesReady, workloadsReady, budgetsHealthy, etcd],
+      check: [servers(controlPlane.slice(0, 1)), skew, nodesReady, workloadsReady, budgetsHealthy, etcd],
       undo: { possible: false, wayBack: SNAPSHOT_IS_THE_WAY_BACK },
       sideEffects: [
         "static pods restart: with one control-plane machine the API is away for a moment, controllers lose and regain their leases",
@@ -204,16 +211,12 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
     },
     ...(controlPlane.length > 1
       ? [
-          otherControlPlanes(controlPlane.slice(1), target, [
-            reviewed,
-            nodesReady,
-            onlyCordoned(),
-            server,
-            skew,
-            workloadsReady,
-            budgetsHealthy,
-            etcd,
-          ]),
+          otherControlPlanes(
+            controlPlane.slice(1),
+            target,
+            [servers(controlPlane.slice(0, 1)), reviewed, ...standing],
+            [servers(controlPlane), ...standing],
+          ),
         ]
       : []),
     ...rollout.stages.map((stage): Stage => ({
@@ -223,7 +226,7 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
         reviewed,
         nodesReady,
         onlyCordoned(...stage.nodes),
-        server,
+        servers(controlPlane),
         ...rolloutBefore(settings, stage.stage).map(kubelets),
         workloadsReady,
         budgetsHealthy,
@@ -243,13 +246,14 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
 function otherControlPlanes(
   nodes: readonly string[],
   target: string,
-  conditions: readonly Requirement[],
+  gate: readonly Requirement[],
+  check: readonly Requirement[],
 ): Stage {
   return {
     name: "control-plane-others",
     does: `Upgrades the other control-plane machines (${nodes.join(", ")}) to ${target}, one at a time, by \`kubeadm upgrade node\`.`,
-    gate: conditions,
-    check: conditions,
+    gate,
+    check,
     undo: { possible: false, wayBack: SNAPSHOT_IS_THE_WAY_BACK },
     sideEffects: [
       "static pods restart on one machine after the other: clients of that API server connect again",

@@ -19,7 +19,14 @@ export const BUDGETS = "/apis/policy/v1/poddisruptionbudgets";
 const WORKLOADS = ["deployments", "statefulsets", "replicasets", "daemonsets"].map(
   (kind) => `/apis/apps/v1/${kind}`,
 );
-const COLLECTIONS = [NODES, PODS, BUDGETS, ...WORKLOADS, "/api/v1/replicationcontrollers"];
+const COLLECTIONS = [
+  "/api/v1/namespaces",
+  NODES,
+  PODS,
+  BUDGETS,
+  ...WORKLOADS,
+  "/api/v1/replicationcontrollers",
+];
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
 export interface Timing {
@@ -52,6 +59,7 @@ export class FakeCluster {
 
   static async start(): Promise<FakeCluster> {
     const cluster = new FakeCluster();
+    cluster.put("/api/v1/namespaces", { metadata: { name: "kube-system" } });
     cluster.server = await FakeServer.start((asked, response) => cluster.#answer(asked, response));
     afterwards(() => {
       for (const timer of cluster.#timers) clearTimeout(timer);

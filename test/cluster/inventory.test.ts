@@ -42,6 +42,7 @@ const POD = `{
   },
   "spec": {
     "nodeName": "node-1", "terminationGracePeriodSeconds": 5,
+    "containers": [{"name": "web", "image": "registry.example.org/web:1.2"}],
     "volumes": [{"name": "cache", "emptyDir": {}}, {"name": "kube-api-access", "projected": {"sources": []}}],
     "tolerations": [
       {"effect": "NoExecute", "key": "node.kubernetes.io/not-ready", "operator": "Exists", "tolerationSeconds": 300},
@@ -100,6 +101,7 @@ describe("a pod", () => {
       controller: { kind: "ReplicaSet", name: "web-7d9f8", uid: "3333" },
       mirror: false,
       emptyDirs: ["cache"],
+      images: ["registry.example.org/web:1.2"],
       gracePeriodSeconds: 5,
       tolerations: [
         { key: "node.kubernetes.io/not-ready", operator: "Exists", value: "", effect: "NoExecute" },
@@ -174,6 +176,7 @@ describe("the inventory of a cluster", () => {
     const fake = await FakeCluster.start();
     fake.node("b");
     fake.node("a");
+    fake.put("/api/v1/namespaces", { metadata: { name: "shop", annotations: { owner: "team" } } });
     fake.workload("web", 2, ["a"], 1);
     fake.put("/apis/apps/v1/daemonsets", {
       metadata: { namespace: "shop", name: "logs", uid: "1" },
@@ -181,6 +184,10 @@ describe("the inventory of a cluster", () => {
     });
     const inventory = await readInventory(fake.server.api);
     expect(inventory.cluster).toEqual({ uid: "cluster-uid", serverVersion: "v1.34.4" });
+    expect(inventory.namespaces).toEqual([
+      { name: "kube-system", annotations: {} },
+      { name: "shop", annotations: { owner: "team" } },
+    ]);
     expect(inventory.nodes.map((node) => node.name)).toEqual(["a", "b"]);
     expect(inventory.pods.map((pod) => pod.name)).toEqual(["web-0", "web-1"]);
     expect(inventory.budgets.map((budget) => budget.name)).toEqual(["web-pdb"]);

@@ -99,7 +99,7 @@ describe.concurrent("a program", () => {
   it("that does not listen is killed", async () => {
     const file = path.join(temporaryFolder(), "pid");
     const script = `trap '' TERM; echo $$ > ${file}; while :; do sleep 0.1; done`;
-    const running = runProcess(shell(script), { ...options, timeoutSeconds: 0.5 });
+    const running = runProcess(shell(script), { ...options, timeoutSeconds: 0.5, graceSeconds: 0.5 });
     await expect(running).rejects.toThrow("did not end within 0.5 s");
     await eventually(() => !lives(pidIn(file)), "it ended");
   });

@@ -226,7 +226,7 @@ describe("no snapshot is kept", () => {
     [
       "when the disk is full",
       () => {
-        etcdctl([{ dbSize: 1e18 }]);
+        etcdctl([{ dbSize: 9e14 }]);
         etcdutl();
       },
       1,
@@ -240,7 +240,7 @@ describe("no snapshot is kept", () => {
   });
 
   it("and nobody asks etcd for one where the disk is full", async () => {
-    etcdctl([{ dbSize: 1e18 }]);
+    etcdctl([{ dbSize: 9e14 }]);
     etcdutl();
     const { error } = await take();
     expect((error as Refusal).findings[0]).toMatchObject({ code: "SNAPSHOT-DISK" });

@@ -86,7 +86,7 @@ describe("BudgetedWorkload", () => {
 
   it("is a namespace, a Deployment and a budget with minAvailable and no maxUnavailable", async () => {
     const { declared } = await workload();
-    expect(named(declared, "drill-namespace").inputs["metadata"]).toEqual({ name: "ops-upgrade" });
+    expect(named(declared, "drill-namespace").inputs["metadata"]).toMatchObject({ name: "ops-upgrade" });
     const budget = named(declared, "drill-budget").inputs;
     expect(budget["metadata"]).toEqual({ name: "web-pdb", namespace: "ops-upgrade" });
     expect(budget["spec"]).toEqual({ minAvailable: 2, selector: { matchLabels: { app: "web" } } });

@@ -1,8 +1,17 @@
 /** Conditions on nodes and versions. */
-import { node } from "../analysis/facts.ts";
+import { node, pod } from "../analysis/facts.ts";
 import { world, type Case } from "./case.ts";
 
 const LABEL = "upgrade.labhub.io/stage";
+
+/** The static pod of an API server, as kubeadm makes it. */
+const apiserver = (on: string, tag: string) =>
+  pod(`kube-apiserver-${on}`, {
+    namespace: "kube-system",
+    nodeName: on,
+    mirror: true,
+    images: [`registry.k8s.io/kube-apiserver:${tag}`],
+  });
 
 export const nodeCases: readonly Case[] = [
   // nodes
@@ -114,17 +123,54 @@ export const nodeCases: readonly Case[] = [
     finds: ["refuse"],
   },
   {
-    says: "server-version: there",
-    demand: { condition: "server-version", with: { version: "v1.34.4" } },
+    says: "control-plane-version: a single one without static pods is asked itself",
+    demand: { condition: "control-plane-version", with: { nodes: ["old-1"], version: "v1.34.4" } },
     world: world(),
     finds: [],
   },
   {
-    says: "server-version: not there",
-    demand: { condition: "server-version", with: { version: "v1.35.4" } },
+    says: "control-plane-version: and is not there yet",
+    demand: { condition: "control-plane-version", with: { nodes: ["old-1"], version: "v1.35.4" } },
     world: world(),
     finds: ["hold SERVER-VERSION"],
     names: "v1.34.4",
+  },
+  {
+    says: "control-plane-version: several without static pods cannot be told apart",
+    demand: { condition: "control-plane-version", with: { nodes: ["cp-1", "cp-2"], version: "v1.34.4" } },
+    world: world(),
+    finds: ["hold NOT-DECIDED"],
+  },
+  {
+    says: "control-plane-version: each by its static pod, whichever answers",
+    demand: { condition: "control-plane-version", with: { nodes: ["cp-1"], version: "v1.35.4" } },
+    world: world({ pods: [apiserver("cp-1", "v1.35.4"), apiserver("cp-2", "v1.34.4")] }),
+    finds: [],
+  },
+  {
+    says: "control-plane-version: one lags, one is not Ready, one is gone",
+    demand: {
+      condition: "control-plane-version",
+      with: { nodes: ["cp-1", "cp-2", "cp-3", "cp-4"], version: "v1.35.4" },
+    },
+    world: world({
+      pods: [
+        apiserver("cp-1", "v1.35.4@sha256:0123"),
+        apiserver("cp-2", "v1.34.4"),
+        { ...apiserver("cp-3", "v1.35.4"), ready: false },
+      ],
+    }),
+    finds: ["hold SERVER-VERSION", "hold SERVER-VERSION", "hold SERVER-VERSION"],
+    names: "cp-2",
+  },
+  {
+    says: "skew-supported: a kubelet as new as the newest API server is too new for the oldest",
+    demand: { condition: "skew-supported", with: {} },
+    world: world({
+      nodes: [node("a", { kubeletVersion: "v1.35.4" })],
+      pods: [apiserver("cp-1", "v1.35.4"), apiserver("cp-2", "v1.34.4")],
+    }),
+    finds: ["refuse"],
   },
   {
     says: "skew-supported: equal",

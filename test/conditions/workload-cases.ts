@@ -15,6 +15,32 @@ const web = deployment("web", 3, { nodes: ["old-1", "old-2", "new-1"] });
 const webBudget = budget("web", { minAvailable: 2, status: status(3, 3, 2) });
 
 export const workloadCases: readonly Case[] = [
+  // namespaces
+  {
+    says: "namespace-own: free",
+    demand: { condition: "namespace-own", with: { namespace: "ops" } },
+    world: world({ namespaces: [{ name: "shop", annotations: {} }] }),
+    finds: [],
+  },
+  {
+    says: "namespace-own: this program's",
+    demand: { condition: "namespace-own", with: { namespace: "ops" } },
+    world: world({ namespaces: [{ name: "ops", annotations: { "cluster-migration/made-for": "drill" } }] }),
+    finds: [],
+  },
+  {
+    says: "namespace-own: somebody else's, which going back would delete",
+    demand: { condition: "namespace-own", with: { namespace: "ops" } },
+    world: world({ namespaces: [{ name: "ops", annotations: {} }] }),
+    finds: ["refuse NAMESPACE-TAKEN"],
+    names: "ops",
+  },
+  {
+    says: "namespace-own: namespaces were not read",
+    demand: { condition: "namespace-own", with: { namespace: "ops" } },
+    world: world(),
+    finds: ["hold NOT-DECIDED"],
+  },
   // workloads
   {
     says: "workload-ready: it is",
