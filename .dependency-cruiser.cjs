@@ -9,7 +9,10 @@ const not = (from, to, comment) => ({
 const part = (name, path = `^${name}/`) => ({ name, path });
 
 const LAB = part("lab", "^(lab|toolchain)/");
-const PROGRAM = part("program", "^(index\\.ts|plans|components|commands|cluster|config|analysis|policies)(/|$)");
+const PROGRAM = part(
+  "program",
+  "^(index\\.ts|plans|components|commands|cluster|config|analysis|policies)(/|$)",
+);
 
 module.exports = {
   forbidden: [
@@ -22,9 +25,21 @@ module.exports = {
       to: { pathNot: "^(analysis/|node_modules/zod/)" },
     },
     not(part("config"), part("plans", "^(plans|components|commands|policies)/"), "Config knows no plan."),
-    not(part("components"), part("plans", "^(plans|policies)/"), "Components know nothing of plans or stages by name."),
-    not(part("commands"), part("plans", "^(plans|components|policies)/"), "Data flows one way: plan, component, engine, command."),
-    not(part("cluster"), part("upper", "^(plans|components|commands|policies|config)/"), "Reads of the live world come last."),
+    not(
+      part("components"),
+      part("plans", "^(plans|policies)/"),
+      "Components know nothing of plans or stages by name.",
+    ),
+    not(
+      part("commands"),
+      part("plans", "^(plans|components|policies)/"),
+      "Data flows one way: plan, component, engine, command.",
+    ),
+    not(
+      part("cluster"),
+      part("upper", "^(plans|components|commands|policies|config)/"),
+      "Reads of the live world come last.",
+    ),
     not(part("policies"), part("cluster", "^(cluster|plans)/"), "A policy makes no call to any cluster."),
     not(part("toolchain"), part("lab"), "The toolchain finds and builds; who runs what is not its business."),
     {
@@ -33,7 +48,12 @@ module.exports = {
       from: { pathNot: "node_modules" },
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
     },
-    { name: "not-to-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true, dependencyTypesNot: ["core"] } },
+    {
+      name: "not-to-unresolvable",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true, dependencyTypesNot: ["core"] },
+    },
     {
       name: "program-needs-no-dev-dependency",
       severity: "error",
@@ -46,6 +66,10 @@ module.exports = {
     exclude: { path: "(^|/)(node_modules|out|\\.lab)/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
-    enhancedResolveOptions: { extensions: [".ts", ".mts", ".js", ".cjs", ".json"], exportsFields: ["exports"], conditionNames: ["import", "require", "node", "default"] },
+    enhancedResolveOptions: {
+      extensions: [".ts", ".mts", ".js", ".cjs", ".json"],
+      exportsFields: ["exports"],
+      conditionNames: ["import", "require", "node", "default"],
+    },
   },
 };

@@ -10,9 +10,15 @@ export default tseslint.config(
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       // Numbers in messages are the common case here, and read well.
-      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
+      "@typescript-eslint/restrict-template-expressions": [
+        "error",
+        { allowNumber: true, allowBoolean: true },
+      ],
       "@typescript-eslint/consistent-type-imports": "error",
-      "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
+      "@typescript-eslint/switch-exhaustiveness-check": [
+        "error",
+        { considerDefaultExhaustiveForUnions: true },
+      ],
       // Side by side with strictTypeChecked: a promise nobody awaits is a check nobody made.
       "@typescript-eslint/no-floating-promises": "error",
       // The one type argument of a read says what the wire carries; there is nothing to infer it from.
@@ -26,7 +32,10 @@ export default tseslint.config(
   },
   {
     plugins: { "@pulumi": pulumi },
-    rules: { "@pulumi/no-output-instance-in-template-literal": "error", "@pulumi/no-output-in-template-literal": "error" },
+    rules: {
+      "@pulumi/no-output-instance-in-template-literal": "error",
+      "@pulumi/no-output-in-template-literal": "error",
+    },
   },
   prettier,
 );

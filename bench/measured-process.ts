@@ -1,6 +1,7 @@
 /** Runs one program to its end and measures it from outside, any program in the same way. */
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import os from "node:os";
 import { text as readText } from "node:stream/consumers";
 
 export interface Measured {
@@ -9,6 +10,8 @@ export interface Measured {
   readonly peakMiB: number | null;
   /** User and system time of the process's own threads; null where the system has no /proc. */
   readonly cpuSeconds: number | null;
+  /** Share of the machine's processor time that anything used meanwhile, 0 to 1: near 1 the machine set the pace. */
+  readonly machineBusy: number;
   readonly stdout: string;
 }
 
@@ -30,6 +33,7 @@ export async function runMeasured(
   options: RunOptions,
 ): Promise<Measured> {
   const started = performance.now();
+  const before = processorTimes();
   const child = spawn(file, args, {
     stdio: ["pipe", "pipe", "pipe"],
     signal: options.signal,
@@ -62,12 +66,30 @@ export async function runMeasured(
       seconds: (code.at - started) / 1_000,
       peakMiB: seen?.peakMiB ?? null,
       cpuSeconds: seen?.cpuSeconds ?? null,
+      machineBusy: busyShare(before, processorTimes()),
       stdout,
     };
   } finally {
     clearInterval(timer);
   }
 }
+
+interface ProcessorTimes {
+  readonly idle: number;
+  readonly all: number;
+}
+
+function processorTimes(): ProcessorTimes {
+  const times = os.cpus().map((cpu) => cpu.times);
+  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+  return {
+    idle: sum(times.map((time) => time.idle)),
+    all: sum(times.map(({ user, nice, sys, idle, irq }) => user + nice + sys + idle + irq)),
+  };
+}
+
+const busyShare = (from: ProcessorTimes, to: ProcessorTimes): number =>
+  1 - (to.idle - from.idle) / Math.max(1, to.all - from.all);
 
 async function sample(pid: number | undefined): Promise<{ peakMiB: number; cpuSeconds: number } | null> {
   try {

@@ -2,8 +2,8 @@
 
 export interface Figure {
   readonly name: string;
-  /** `s`, `MiB`, `requests`, or `ratio` for a quotient of two figures of the same run. */
-  readonly unit: "s" | "ms" | "MiB" | "requests" | "ratio";
+  /** `ratio` is a quotient of two figures of the same run. */
+  readonly unit: "s" | "ms" | "MiB" | "requests" | "%" | "ratio";
   /** One value a run, in the order of the runs. */
   readonly values: readonly number[];
 }

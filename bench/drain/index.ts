@@ -168,6 +168,7 @@ function figuresOf({ ours, kubectl }: Record<Tool, readonly Run[]>): Figure[] {
     { name: "forecast", unit: "s", values: of(ours, (run) => run.forecastSeconds) },
     ...both("evictions refused (429)", "requests", (run) => run.evictions.refused),
     ...both("processor time", "s", (run) => run.process.cpuSeconds),
+    ...both("machine busy meanwhile", "%", (run) => run.process.machineBusy * 100),
     ...both("peak memory", "MiB", (run) => run.process.peakMiB),
   ];
 }

@@ -3,13 +3,14 @@
  * for an eviction when the budgets on that pod allow one, and works on several nodes side by side. It can be stopped at
  * any moment and run again: evictions are journaled, and each is for one pod UID.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { BudgetFacts, PodFacts } from "../../analysis/inventory.ts";
 import { cordon, evict } from "../../cluster/actions.ts";
 import { UnreachableError } from "../../cluster/api.ts";
 import { throwIfStopped, type Context } from "../context.ts";
 import type { Entry, Journal } from "./journal.ts";
 import { stuckRefusal } from "./stuck.ts";
-import type { DrainView } from "./view.ts";
+import { budgetKey, type DrainView } from "./view.ts";
 
 export interface DrainSettings {
   readonly nodes: readonly string[];
@@ -26,6 +27,8 @@ const RETRY_MS = 2_000;
 const RACE_MS = 100;
 /** The watch will say that an accepted pod is ending. Only a watch that is broken for long makes it be asked again. */
 const ACCEPTED_MS = 30_000;
+/** Between two looks at the cluster; up to {@link REQUESTS_AT_ONCE} evictions are asked for at each. */
+const GATHER_MS = 50;
 /** The loop also looks around without being woken: time limits, pods that end without an event of interest. */
 const TICK_MS = 500;
 
@@ -95,6 +98,8 @@ export class DrainEngine {
       }
       this.#ask(active);
       await this.#view.changed(this.#restMs());
+      // Every pod that goes brings a dozen events: they are looked at together.
+      await sleep(GATHER_MS);
     }
   }
 
@@ -163,7 +168,8 @@ export class DrainEngine {
         if (this.#inFlight.size >= REQUESTS_AT_ONCE) return;
         if (this.#inFlight.has(pod.uid) || (this.#retryAt.get(pod.uid) ?? 0) > now) continue;
         const budgets = this.#view.budgetsOf(pod);
-        if (budgets.some((budget) => this.#busy.has(keyOf(budget))) || !this.#mayGo(pod, budgets)) continue;
+        if (budgets.some((budget) => this.#busy.has(budgetKey(budget))) || !this.#mayGo(pod, budgets))
+          continue;
         this.#send(pod, budgets);
       }
     }
@@ -172,14 +178,14 @@ export class DrainEngine {
   #send(pod: PodFacts, budgets: readonly BudgetFacts[]): void {
     // Counted before the answer, so that two pods never spend the same allowance.
     this.#spend(budgets, 1);
-    for (const budget of budgets) this.#busy.add(keyOf(budget));
+    for (const budget of budgets) this.#busy.add(budgetKey(budget));
     const request = this.#evictOne(pod, budgets)
       .catch((error: unknown) => {
         this.#failure ??= { error };
       })
       .finally(() => {
         this.#inFlight.delete(pod.uid);
-        for (const budget of budgets) this.#busy.delete(keyOf(budget));
+        for (const budget of budgets) this.#busy.delete(budgetKey(budget));
         this.#view.wake();
       });
     this.#inFlight.set(pod.uid, request);
@@ -260,8 +266,6 @@ export class DrainEngine {
     return entry;
   }
 }
-
-const keyOf = (budget: BudgetFacts): string => `${budget.namespace}/${budget.name}`;
 
 export function describeBudget(budget: BudgetFacts): string {
   const status = budget.status;

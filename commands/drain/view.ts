@@ -20,7 +20,10 @@ export class DrainView {
   readonly #pods: LiveCollection<PodFacts>;
   readonly #budgets: LiveCollection<BudgetFacts>;
   readonly #decisions = new WeakMap<PodFacts, PodDecision>();
-  #index: { byNode: Map<string, PodFacts[]>; budgets: BudgetIndex } | undefined;
+  #index: { byNode: Map<string, PodFacts[]>; budgets: Map<string, BudgetFacts> } | undefined;
+  /** Which budgets, as `namespace/name`, are on a pod: holds for as long as no selector changes, whatever the statuses do. */
+  #covered = new WeakMap<PodFacts, readonly string[]>();
+  #selectors: { fingerprint: string; index: BudgetIndex } | undefined;
   #changed = false;
   #wake: (() => void) | undefined;
 
@@ -105,7 +108,13 @@ export class DrainView {
   }
 
   budgetsOf(pod: PodFacts): readonly BudgetFacts[] {
-    return this.#indexed().budgets.covering(pod);
+    const { budgets } = this.#indexed();
+    let keys = this.#covered.get(pod);
+    if (keys === undefined) {
+      keys = this.#selectors?.index.covering(pod).map(budgetKey) ?? [];
+      this.#covered.set(pod, keys);
+    }
+    return keys.flatMap((key) => budgets.get(key) ?? []);
   }
 
   /** The world as it is now, for findings. */
@@ -117,7 +126,7 @@ export class DrainView {
     };
   }
 
-  #indexed(): { byNode: Map<string, PodFacts[]>; budgets: BudgetIndex } {
+  #indexed(): NonNullable<typeof this.#index> {
     if (this.#index === undefined) {
       const byNode = new Map<string, PodFacts[]>();
       for (const pod of this.#pods.items.values()) {
@@ -126,8 +135,21 @@ export class DrainView {
         if (there === undefined) byNode.set(pod.nodeName, [pod]);
         else there.push(pod);
       }
-      this.#index = { byNode, budgets: new BudgetIndex([...this.#budgets.items.values()]) };
+      const budgets = [...this.#budgets.items.values()];
+      this.#followSelectors(budgets);
+      this.#index = { byNode, budgets: new Map(budgets.map((budget) => [budgetKey(budget), budget])) };
     }
     return this.#index;
   }
+
+  #followSelectors(budgets: readonly BudgetFacts[]): void {
+    const fingerprint = budgets
+      .map((budget) => `${budgetKey(budget)} ${JSON.stringify(budget.selector)}`)
+      .join("\n");
+    if (this.#selectors?.fingerprint === fingerprint) return;
+    this.#selectors = { fingerprint, index: new BudgetIndex(budgets) };
+    this.#covered = new WeakMap();
+  }
 }
+
+export const budgetKey = ({ namespace, name }: BudgetFacts): string => `${namespace}/${name}`;

@@ -27,6 +27,7 @@ const COLLECTIONS = [
   ...WORKLOADS,
   "/api/v1/replicationcontrollers",
 ];
+const REPLICA_SETS = "/apis/apps/v1/replicasets";
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
 export interface Timing {
@@ -92,7 +93,7 @@ export class FakeCluster {
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#now) } };
     this.#of(collection).set(key, stored);
     this.#tell(collection, known ? "MODIFIED" : "ADDED", stored);
-    if (collection === PODS) this.#countBudgets();
+    if (collection === PODS) this.#count();
   }
 
   remove(collection: string, object: Wire): void {
@@ -102,7 +103,7 @@ export class FakeCluster {
       ...object,
       metadata: { ...object.metadata, resourceVersion: String(this.#now) },
     });
-    if (collection === PODS) this.#countBudgets();
+    if (collection === PODS) this.#count();
   }
 
   node(name: string, more: WireNode = {}): void {
@@ -151,7 +152,7 @@ export class FakeCluster {
 
   /** `replicas` pods on these nodes in turn, and a budget over them unless it is null. */
   workload(app: string, replicas: number, nodes: readonly string[], minAvailable: number | null): void {
-    this.put("/apis/apps/v1/replicasets", {
+    this.put(REPLICA_SETS, {
       metadata: { namespace: "shop", name: `${app}-rs`, uid: `uid-${app}-rs` },
       spec: { replicas, template: { metadata: { labels: { app } } } },
       status: { readyReplicas: replicas },
@@ -343,6 +344,24 @@ export class FakeCluster {
         this.pod(`${app}-new-${this.#made}`, open?.metadata?.name ?? "", { app });
       });
     });
+  }
+
+  #count(): void {
+    this.#countBudgets();
+    this.#countReplicas();
+  }
+
+  /** The ReplicaSet controller's count: Ready, and not ending. */
+  #countReplicas(): void {
+    for (const set of this.all(REPLICA_SETS)) {
+      const ready = this.all<WirePod>(PODS).filter(
+        (pod) =>
+          isReady(pod) &&
+          pod.metadata?.deletionTimestamp === undefined &&
+          `${pod.metadata?.labels?.["app"] ?? ""}-rs` === set.metadata?.name,
+      );
+      this.put(REPLICA_SETS, { ...set, status: { readyReplicas: ready.length } });
+    }
   }
 
   /** The disruption controller. */
