@@ -55,7 +55,7 @@ async function main(): Promise<number> {
 
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.once(name, () => {
+    process.on(name, () => {
       stop.abort(new Error(`stopped by ${name}`));
     });
   }

@@ -67,7 +67,7 @@ export async function write(
 
 function show(value: number, unit: Figure["unit"]): string {
   if (!Number.isFinite(value)) return "-";
-  if (unit === "ratio") return `${value >= 0.01 ? value.toFixed(2) : value.toPrecision(2)}x`;
+  if (unit === "ratio") return `${value >= 100 ? value.toFixed(0) : value.toFixed(2)}x`;
   if (unit === "%") return `${Math.round(value)} %`;
   if (unit === "requests") return String(Math.round(value));
   return `${value >= 100 ? value.toFixed(0) : value.toPrecision(3)} ${unit}`;

@@ -157,7 +157,7 @@ export class Api {
       allowWatchBookmarks: "true",
       timeoutSeconds: "240",
     });
-    const response = await this.#send(`${path}?${search.toString()}`, { signal, timeoutMs: 300_000 }, "GET");
+    const response = await this.#send(`${path}?${search.toString()}`, { signal, timeoutMs: 120_000 }, "GET");
     if ((response.statusCode ?? 0) >= 400)
       throw new ApiError("GET", path, response.statusCode ?? 0, parse(await readText(response)));
     let rest = "";

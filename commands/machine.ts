@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { Refusal, type Context } from "./context.ts";
 import { ProcessError, runProcess } from "./process.ts";
+import { awaitLeftOver, runWhole, type WholeOptions } from "./whole-process.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);
 
@@ -35,31 +36,58 @@ export class Machine {
     };
   }
 
-  /** Standard output. Throws Refusal with the command, its exit status and what it said. */
-  async run(argv: readonly string[]): Promise<string> {
-    const command = argv.map((part) => this.#filled(part));
-    const started = performance.now();
-    this.#context.progress(`${this.node}$ ${command.join(" ")}`);
-    const result = await runProcess([...this.#spec.exec.map((part) => this.#filled(part)), ...command], {
-      signal: this.#context.signal,
+  /** For commands that only read: ended at once when the program is asked to stop. Returns their standard output. */
+  async read(argv: readonly string[]): Promise<string> {
+    return await this.#run(argv, async (command) => {
+      const { code, stdout, stderr } = await runProcess(this.#reach(command), {
+        signal: this.#context.signal,
+        timeoutSeconds: this.#spec.timeoutSeconds,
+      });
+      return { code, output: code === 0 ? stdout : `${stdout}\n${stderr}`.trim() };
+    });
+  }
+
+  /** Waits for what an earlier run left at work on this machine. */
+  async settle(): Promise<void> {
+    await awaitLeftOver(await this.#options());
+  }
+
+  /** For commands that change the machine: never cut short but by their time limit. */
+  async run(argv: readonly string[]): Promise<void> {
+    const options = await this.#options();
+    await this.#run(argv, async (command) => await runWhole(this.#reach(command), options));
+  }
+
+  async #options(): Promise<WholeOptions> {
+    return {
+      log: await this.#context.path("evidence", this.#context.document.stage, `machine-${this.node}.log`),
       timeoutSeconds: this.#spec.timeoutSeconds,
+      signal: this.#context.signal,
       line: (line) => {
         this.#context.progress(`${this.node}| ${line}`);
       },
-    }).catch((error: unknown) => {
+    };
+  }
+
+  /** Throws Refusal with the command, its exit status and what it said. */
+  async #run(
+    argv: readonly string[],
+    start: (command: readonly string[]) => Promise<{ readonly code: number; readonly output: string }>,
+  ): Promise<string> {
+    const command = argv.map((part) => this.#filled(part));
+    const started = performance.now();
+    this.#context.progress(`${this.node}$ ${command.join(" ")}`);
+    const { code, output } = await start(command).catch((error: unknown) => {
       if (error instanceof ProcessError) throw this.#refusal(command, error.message);
       throw error;
     });
-    this.ran.push({
-      argv: command,
-      code: result.code,
-      seconds: Math.round((performance.now() - started) / 100) / 10,
-    });
-    if (result.code !== 0) {
-      const said = [result.stderr, result.stdout].filter((text) => text !== "").join("\n");
-      throw this.#refusal(command, `exit status ${result.code}: ${said === "" ? "no output" : said}`);
-    }
-    return result.stdout;
+    this.ran.push({ argv: command, code, seconds: Math.round((performance.now() - started) / 100) / 10 });
+    if (code === 0) return output;
+    throw this.#refusal(command, `exit status ${code}: ${output === "" ? "no output" : output}`);
+  }
+
+  #reach(command: readonly string[]): string[] {
+    return [...this.#spec.exec.map((part) => this.#filled(part)), ...command];
   }
 
   async runAll(commands: readonly (readonly string[])[]): Promise<void> {
@@ -71,12 +99,12 @@ export class Machine {
    */
   async installKubeadm(): Promise<void> {
     const wanted = this.#filled("{version}");
-    const installed = await this.run(["kubeadm", "version", "-o", "short"]).catch((error: unknown) => {
+    const installed = await this.read(["kubeadm", "version", "-o", "short"]).catch((error: unknown) => {
       if (error instanceof Refusal) return "";
       throw error;
     });
     if (installed.trim() !== wanted) await this.runAll(this.#spec.installKubeadm);
-    const found = (await this.run(["kubeadm", "version", "-o", "short"])).trim();
+    const found = (await this.read(["kubeadm", "version", "-o", "short"])).trim();
     if (found === wanted) return;
     throw this.#refusal(
       ["kubeadm", "version", "-o", "short"],

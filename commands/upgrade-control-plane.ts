@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { judge } from "../analysis/conditions/index.ts";
 import { blocks, type Finding } from "../analysis/finding.ts";
+import { compareVersions } from "../analysis/versions.ts";
 import { readInventory } from "../cluster/inventory.ts";
 import { defineCommand, Refusal, type Context } from "./context.ts";
 import { FreshSnapshot, FreshSpec } from "./fresh.ts";
@@ -35,13 +36,14 @@ export const upgradeControlPlane = defineCommand({
 
     const ran: Record<string, unknown> = {};
     for (const node of spec.nodes) {
+      const machine = new Machine(context, spec.machine, node, spec.target);
+      await machine.settle();
       // `kubeadm upgrade node` does nothing where nothing is to do, and only it can tell.
-      if (spec.step === "apply" && (await standing(context, spec, node)).length === 0) {
+      if (spec.step === "apply" && (await isApplied(context, spec, node))) {
         context.progress(`the API server of ${node} is at ${spec.target} already`);
         continue;
       }
       await fresh.demand();
-      const machine = new Machine(context, spec.machine, node, spec.target);
       await machine.installKubeadm();
       if (spec.step === "apply") {
         await machine.run(["kubeadm", "upgrade", "plan", "{version}"]);
@@ -60,6 +62,21 @@ export const upgradeControlPlane = defineCommand({
     };
   },
 });
+
+/**
+ * `kubeadm upgrade apply` writes the new version into its ConfigMap when the static pods are done. One that was cut off
+ * before has not: API server at the target or not, it has to run again.
+ */
+async function isApplied(context: Context, spec: z.output<typeof Spec>, node: string): Promise<boolean> {
+  if ((await standing(context, spec, node)).length > 0) return false;
+  const config = await context.api.find<{ data?: Record<string, string> }>(
+    "/api/v1/namespaces/kube-system/configmaps/kubeadm-config",
+  );
+  const version = /^kubernetesVersion:\s*"?([^"\s]+)"?\s*$/m.exec(
+    config?.data?.["ClusterConfiguration"] ?? "",
+  )?.[1];
+  return version !== undefined && compareVersions(version, spec.target) === 0;
+}
 
 /** What keeps this machine's control plane from counting as upgraded. */
 async function standing(

@@ -41,6 +41,7 @@ export const upgradeNodes = defineCommand({
 
 async function upgradeNode(context: Context, spec: z.output<typeof Spec>, node: string): Promise<unknown> {
   const machine = new Machine(context, spec.machine, node, spec.target);
+  await machine.settle();
   if ((await standing(context, spec, node)).length === 0) {
     context.progress(`${node} is Ready at ${spec.target} already`);
     await uncordon(context.api, node);

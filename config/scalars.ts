@@ -34,11 +34,11 @@ export const NodeName = ruled(
   "write the node's name exactly as `kubectl get nodes` shows it",
 );
 
-/** A full Kubernetes version, e.g. `v1.35.4` (vendor suffixes allowed). */
-export const KubernetesVersion = ruled(
-  z.string().regex(/^v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/),
-  'a whole Kubernetes version in quotes, such as "v1.35.4"',
-  "write major, minor and patch, in quotes: YAML reads an unquoted 1.30 as the number 1.3",
+/** What kubeadm can bring a cluster to: a release or a pre-release, without a vendor's mark. */
+export const KubeadmVersion = ruled(
+  z.string().regex(/^v?\d+\.\d+\.\d+(-(alpha|beta|rc)\.\d+)?$/),
+  'a whole Kubernetes version as kubeadm knows them, in quotes, such as "v1.35.4"',
+  "write major, minor and patch, in quotes, without a vendor's mark: YAML reads an unquoted 1.30 as the number 1.3",
 );
 
 export const Seconds = ruled(
@@ -55,15 +55,39 @@ export const FilePath = ruled(
 );
 
 /** An argument vector: run as it is, by no shell. */
+const PLACEHOLDERS = ["node", "version", "package"] as const;
+
+/** Every `{placeholder}` in it is one that gets filled in: a misspelt one would reach the machine as it is. */
+const knowsPlaceholders = (part: string): boolean =>
+  [...part.matchAll(/\{(\w+)\}/g)].every(([, name]) => PLACEHOLDERS.some((one) => one === name));
+
 export const Argv = ruled(
-  z.array(ruled(z.string().min(1), "an argument of a command", "remove it, or give it a value")).min(1),
+  z
+    .array(
+      ruled(
+        z
+          .string()
+          .min(1)
+          .refine(knowsPlaceholders, {
+            error: "placeholders are {node}, {version} and {package}: another reaches the machine as it is",
+          }),
+        `an argument of a command; placeholders are ${PLACEHOLDERS.map((name) => `{${name}}`).join(", ")}`,
+        "remove it, give it a value, or correct the placeholder",
+      ),
+    )
+    .min(1),
   "a list of arguments, run as they are, by no shell",
   'write each argument as an element of its own: ["ssh", "{node}", "sudo"]',
 );
 
 /** `host:port` addresses with scheme, as etcdctl takes them. */
 export const EtcdEndpoint = ruled(
-  z.string().regex(/^https?:\/\/[^\s/]+:\d{1,5}$/),
+  z
+    .string()
+    .regex(/^https?:\/\/[^\s/]+:\d{1,5}$/)
+    .refine((url) => Number(url.slice(url.lastIndexOf(":") + 1)) <= 65_535, {
+      error: "there is no such port",
+    }),
   "an etcd client URL with scheme and port",
   "write it as https://HOST:2379",
 );

@@ -6,14 +6,15 @@ import {
   DnsLabel,
   EtcdEndpoint,
   FilePath,
-  KubernetesVersion,
+  KubeadmVersion,
   NodeName,
   PodRef,
   ruled,
   Seconds,
 } from "./scalars.ts";
 
-const count = (rule: string) => ruled(z.number().int().min(1), rule, "give a whole number, 1 or more");
+const count = (rule: string) =>
+  ruled(z.number().int().min(1).max(100_000), rule, "give a whole number, 1 or more");
 
 /** The rehearsed drain of one node (U2 to U5): what stands on it, and how much of it must keep serving. */
 const Drill = z
@@ -100,7 +101,14 @@ const commands = () =>
 
 /** How a command reaches a node, and how packages are installed there. `{node}`, `{version}`, `{package}` are filled in. */
 const Machine = z.strictObject({
-  exec: Argv,
+  /** Without the node's name every command would reach one and the same machine. */
+  exec: ruled(
+    Argv.refine((argv) => argv.some((part) => part.includes("{node}")), {
+      error: "{node} stands where the machine is named: without it every command reaches the same one",
+    }),
+    "a list of arguments, run as they are, by no shell, with {node} where the machine is named",
+    'write it as ["ssh", "{node}", "sudo"]',
+  ),
   installKubeadm: commands().default([
     ["apt-mark", "unhold", "kubeadm"],
     ["apt-get", "install", "-y", "kubeadm={package}-*"],
@@ -118,16 +126,22 @@ const Machine = z.strictObject({
 });
 
 /** How a check is believed: true so many times in a row. */
-const Verify = z.strictObject({
-  /** How long a gate waits for what time alone may mend, before it says what is missing. */
-  gateTimeoutSeconds: Seconds.default(30),
-  successes: count("a whole number of successes in a row").default(3),
-  intervalSeconds: Seconds.default(2),
-  timeoutSeconds: Seconds.default(600),
-});
+const Verify = z
+  .strictObject({
+    /** How long a gate waits for what time alone may mend, before it says what is missing. */
+    gateTimeoutSeconds: Seconds.default(30),
+    successes: count("a whole number of successes in a row").default(3),
+    intervalSeconds: Seconds.default(2),
+    timeoutSeconds: Seconds.default(600),
+  })
+  .refine((verify) => verify.intervalSeconds * (verify.successes - 1) < verify.timeoutSeconds, {
+    path: ["timeoutSeconds"],
+    error: "so many successes, so far apart, have to fit into the time limit",
+    params: { repair: "raise timeoutSeconds, or lower successes or intervalSeconds" },
+  });
 
 export const UpgradeConfig = z.strictObject({
-  target: KubernetesVersion,
+  target: KubeadmVersion,
   /** The order in which control-plane nodes are upgraded; default: those that carry the role label, by name. */
   controlPlane: ruled(
     z.array(NodeName).min(1),

@@ -91,7 +91,7 @@ async function up(command: Command): Promise<number> {
   const stop = (): void => {
     interrupt.abort(new LabError("interrupted"));
   };
-  process.once("SIGINT", stop).once("SIGTERM", stop).once("SIGHUP", stop);
+  process.on("SIGINT", stop).once("SIGTERM", stop).once("SIGHUP", stop);
   try {
     const lab = await startLab(config, {
       dir: command.dir,

@@ -14,6 +14,8 @@ export interface ComposeArgs {
   readonly stack: string;
   readonly plan: Plan;
   readonly target: number;
+  /** The stack is at its target already: what ran there is history, and a changed setting makes nothing run again. */
+  readonly settled: boolean;
   readonly record: StageRecord;
   readonly facts: CarriedFacts;
 }
@@ -29,7 +31,8 @@ export interface StackOutputs {
   readonly evidence: pulumi.Output<Readonly<Record<string, string>>>;
 }
 
-export function composeStack({ config, stack, plan, target, record, facts }: ComposeArgs): StackOutputs {
+export function composeStack(compose: ComposeArgs): StackOutputs {
+  const { config, stack, plan, target, settled, record, facts } = compose;
   const provider = new kubernetes.Provider("cluster", {
     kubeconfig: config.cluster.kubeconfig,
     context: config.cluster.context,
@@ -50,23 +53,23 @@ export function composeStack({ config, stack, plan, target, record, facts }: Com
     verify: plan.verify,
     ...(plan.etcd === undefined ? {} : { etcd: plan.etcd }),
   };
-  const commands: ClusterCommand[] = [];
-  let before: readonly pulumi.Resource[] = [];
-  for (const stage of plan.stages.slice(0, target)) {
-    const check = past(args, plan, stage, provider, before, commands);
-    before = [check.resource];
-  }
   const stage = plan.stages[target];
   if (stage === undefined) throw new RangeError(`no stage of index ${target}`);
-  // Torn down half-way a cluster would be left between two stages: only at either end may the stack go.
-  const holds = target > 0 && target < plan.stages.length - 1;
-  const check =
-    record.came === "forward"
-      ? entered(args, plan, stage, provider, before, commands, holds)
-      : returnedTo(args, plan, stage, provider, before, commands, holds);
+  const place: Place = {
+    args,
+    plan,
+    provider,
+    commands: [],
+    settled,
+    // Torn down half-way a cluster would be left between two stages: only at either end may the stack go.
+    holds: target > 0 && target < plan.stages.length - 1,
+  };
+  let before: readonly pulumi.Resource[] = [];
+  for (const earlier of plan.stages.slice(0, target)) before = [past(place, earlier, before).resource];
+  const check = record.came === "forward" ? entered(place, stage, before) : returnedTo(place, stage, before);
   const evidence = pulumi
     .all(
-      commands.map((command) =>
+      place.commands.map((command) =>
         command.evidence.apply(({ file, sha256 }) => [command.name, `${file} sha256:${sha256}`] as const),
       ),
     )
@@ -81,15 +84,20 @@ export function composeStack({ config, stack, plan, target, record, facts }: Com
   };
 }
 
+/** What every stage of one program shares. */
+interface Place {
+  readonly args: FrameArgs;
+  readonly plan: Plan;
+  readonly provider: kubernetes.Provider;
+  /** All commands declared so far, for the evidence. */
+  readonly commands: ClusterCommand[];
+  readonly settled: boolean;
+  readonly holds: boolean;
+}
+
 /** A stage that was applied before: what it declares stands; its commands are history. */
-function past(
-  args: FrameArgs,
-  plan: Plan,
-  stage: Stage,
-  provider: kubernetes.Provider,
-  before: readonly pulumi.Resource[],
-  commands: ClusterCommand[],
-): ClusterCommand {
+function past(place: Place, stage: Stage, before: readonly pulumi.Resource[]): ClusterCommand {
+  const { args, plan, provider, commands } = place;
   const gate = gateOf(args, stage, true, before);
   const frame = new StageFrame(stage, args, provider, { history: true, before: [gate.resource] });
   plan.compose(frame);
@@ -98,56 +106,42 @@ function past(
   return check;
 }
 
-function entered(
-  args: FrameArgs,
-  plan: Plan,
-  stage: Stage,
-  provider: kubernetes.Provider,
-  before: readonly pulumi.Resource[],
-  commands: ClusterCommand[],
-  holds: boolean,
-): ClusterCommand {
-  const gate = gateOf(args, stage, false, before);
+function entered(place: Place, stage: Stage, before: readonly pulumi.Resource[]): ClusterCommand {
+  const { args, plan, provider, commands, settled, holds } = place;
+  const gate = gateOf(args, stage, settled, before);
   const record = recordOf(args, holds, provider, [gate.resource]);
   const frame = new StageFrame(stage, args, provider, {
-    history: false,
+    history: settled,
     before: [gate.resource, record.resource],
   });
   plan.compose(frame);
-  const check = checkOf(args, stage, false, [record.resource, ...frame.done]);
+  const check = checkOf(args, stage, settled, [record.resource, ...frame.done]);
   commands.push(gate, ...frame.commands, check);
   return check;
 }
 
 /** Stages above were undone, the last one first; then the stage's own check has to hold again. */
-function returnedTo(
-  args: FrameArgs,
-  plan: Plan,
-  stage: Stage,
-  provider: kubernetes.Provider,
-  before: readonly pulumi.Resource[],
-  commands: ClusterCommand[],
-  holds: boolean,
-): ClusterCommand {
+function returnedTo(place: Place, stage: Stage, before: readonly pulumi.Resource[]): ClusterCommand {
+  const { args, plan, provider, commands, settled, holds } = place;
   const undone = plan.stages.filter((one) => args.record.undone.includes(one.name)).reverse();
   const demands = undone.flatMap((one) => plan.undoDemands(one, stage));
-  const wayBack = wayBackGateOf(args, stage, demands);
+  const wayBack = wayBackGateOf(args, stage, settled, demands);
   const record = recordOf(args, holds, provider, [wayBack.resource]);
   commands.push(wayBack);
   let after: readonly pulumi.Resource[] = [record.resource];
   for (const one of undone) {
-    const frame = new StageFrame(one, args, provider, { history: false, before: after, prefix: "undo-" });
+    const frame = new StageFrame(one, args, provider, { history: settled, before: after, prefix: "undo-" });
     plan.undo(frame, stage);
     commands.push(...frame.commands);
     if (frame.done.length > 0) after = frame.done;
   }
   const gate = gateOf(args, stage, true, before);
   const frame = new StageFrame(stage, args, provider, {
-    history: stage.rereads !== true,
+    history: settled || stage.rereads !== true,
     before: [gate.resource],
   });
   plan.compose(frame);
-  const check = checkOf(args, stage, false, [...after, ...frame.done]);
+  const check = checkOf(args, stage, settled, [...after, ...frame.done]);
   commands.push(gate, ...frame.commands, check);
   return check;
 }

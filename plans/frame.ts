@@ -152,11 +152,12 @@ export function makeCommand(
 export function wayBackGateOf(
   args: FrameArgs,
   stage: Stage,
+  history: boolean,
   demands: readonly Requirement[],
 ): ClusterCommand {
   const name = `way-back-to-${stage.name}`;
   return makeCommand(args, stage.name, name, "gate", demanding(args, demands, gateSteady(args)), {
-    history: false,
+    history,
     after: [],
   });
 }

@@ -36,6 +36,22 @@ export function recordFindings(
   ];
 }
 
+/** Somebody removed the record: the engine still believes in it and fails on it with few words. */
+export function lostRecordFindings(own: OwnOutputs, record: StageRecord | null): Finding[] {
+  if (own.stage === null || record !== null) return [];
+  return [
+    {
+      code: "RECORD-LOST",
+      severity: "warn",
+      subject: "ConfigMap kube-system/cluster-migration",
+      message: `is gone; by its own outputs the stack is at stage '${own.stage}'`,
+      rule: "the record of the stage last begun stands from the first stage to the end",
+      repair:
+        "if the engine says that the ConfigMap is not found: pulumi refresh, then pulumi up makes it anew",
+    },
+  ];
+}
+
 /** The cluster is the one that the stack was begun on. */
 export function clusterFindings(
   carried: CarriedFacts | null,

@@ -9,15 +9,22 @@ import { ConnectError, openCluster, unreachable } from "../cluster/connect.ts";
 import { readInventory } from "../cluster/inventory.ts";
 import type { StageRecord } from "../analysis/stage-record.ts";
 import { readRecord } from "../cluster/record.ts";
-import { outFindings } from "../config/out.ts";
+import { etcdFileFindings, outFindings } from "../config/files.ts";
 import { parseStackConfig, type StackConfig } from "../config/stack.ts";
 import { composeStack, type StackOutputs } from "./compose.ts";
 import { CarriedFacts, factsOf } from "./facts.ts";
 import type { Plan } from "./plan.ts";
-import { clusterFindings, nextRecord, positionOf, recordFindings, type OwnOutputs } from "./position.ts";
+import {
+  clusterFindings,
+  lostRecordFindings,
+  nextRecord,
+  positionOf,
+  recordFindings,
+  type OwnOutputs,
+} from "./position.ts";
 import { tell } from "./tell.ts";
 import { decide } from "./transition.ts";
-import { makeUpgradePlan } from "./upgrade/index.ts";
+import { FIRST_STAGE, makeUpgradePlan } from "./upgrade/index.ts";
 
 export async function run(): Promise<StackOutputs> {
   const config = readConfig();
@@ -27,14 +34,15 @@ export async function run(): Promise<StackOutputs> {
 
   const live = factsOf(world.inventory);
   refuse(clusterFindings(own.facts, live, config.cluster.context));
-  const plan = makePlan(config, own.facts ?? live);
+  // The first stage takes the inventory: it is about the cluster as it is now. Every later one is about what that saw.
+  const plan = makePlan(config, config.stage === FIRST_STAGE ? live : (own.facts ?? live));
   const decision = decide(plan.stages, positionOf(own, world.record), config.stage);
   if (!decision.ok) throw refusal([decision.problem]);
   const { transition } = decision;
-  // The inventory is taken anew when its stage is entered, also on the way back to it; from then on it is carried.
   const taken = transition.target === 0 && transition.kind !== "settled";
   const facts = taken || own.facts === null ? live : own.facts;
 
+  for (const lost of lostRecordFindings(own, world.record)) await pulumi.log.warn(describe(lost));
   const told = tell(plan, transition, world.inventory);
   if (pulumi.runtime.isDryRun()) await pulumi.log.info(told.lines.join("\n"));
   refuse(told.refusals);
@@ -51,8 +59,9 @@ export async function run(): Promise<StackOutputs> {
   return composeStack({
     config,
     stack,
-    plan: taken ? makePlan(config, facts) : plan,
+    plan,
     target: transition.target,
+    settled: transition.kind === "settled",
     record,
     facts,
   });
@@ -69,7 +78,7 @@ function readConfig(): StackConfig {
   const secrets = JSON.parse(process.env["PULUMI_CONFIG_SECRET_KEYS"] ?? "[]") as readonly string[];
   const parsed = parseStackConfig(pulumi.runtime.allConfig(), pulumi.getProject(), secrets);
   if (!parsed.ok) throw refusal(parsed.problems);
-  refuse(outFindings(parsed.config.out));
+  refuse([...outFindings(parsed.config.out), ...etcdFileFindings(parsed.config.upgrade)]);
   return parsed.config;
 }
 

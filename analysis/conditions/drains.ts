@@ -13,7 +13,8 @@ const Drained = z.strictObject({ nodes: z.array(z.string()), acknowledge: z.arra
 export const drainAllowed = condition(Drained, (world, { nodes, acknowledge }) => {
   const { inventory } = world;
   const buckets = bucketsOn(inventory, nodes, acknowledge);
-  const leaving = buckets.evict.map((decision) => decision.pod);
+  // Those refused as well: who acknowledges one shall know all that stands in its way.
+  const leaving = [...buckets.evict, ...buckets.refuse].map((decision) => decision.pod);
   return [
     ...drainFindings(buckets, acknowledge),
     ...budgetFindings(inventory, leaving),

@@ -8,6 +8,7 @@ import type { Api } from "../../cluster/api.ts";
 import { openCluster } from "../../cluster/connect.ts";
 import { startLab, type Lab } from "../../lab/cluster/index.ts";
 import { layoutOf, logOf } from "../../lab/cluster/layout.ts";
+import { MAX_UNAVAILABLE, READY_SECONDS, REPLICAS, TERMINATION_SECONDS } from "../shape.ts";
 
 export type Pool = "a" | "b";
 export const POOL_LABEL = "bench.cluster-migration/pool";
@@ -22,11 +23,6 @@ export interface FieldOptions {
   readonly progress: (line: string) => void;
 }
 
-export const REPLICAS = 20;
-export const MAX_UNAVAILABLE = "10%";
-/** From a pod's binding to Ready. */
-export const READY_SECONDS = [5, 7] as const;
-export const TERMINATION_SECONDS = [0.5, 1] as const;
 /** As clusters of many teams are: the eviction API and the disruption controller look through a pod's whole namespace. */
 const DEPLOYMENTS_PER_NAMESPACE = 5;
 /** Renewing the leases of hundreds of silent nodes every few seconds would be most of what the lab does. */

@@ -4,17 +4,10 @@ import { ensure } from "../../toolchain/index.ts";
 import { load } from "../machine.ts";
 import { runMeasured, type Measured } from "../measured-process.ts";
 import { ratios, type BenchResult, type Figure } from "../result.ts";
+import { MAX_UNAVAILABLE, READY_SECONDS, REPLICAS, TERMINATION_SECONDS } from "../shape.ts";
 import type { BenchContext } from "../context.ts";
 import { endOf, evictionsSince, type Evictions } from "./audit.ts";
-import {
-  Field,
-  MAX_UNAVAILABLE,
-  POOL_LABEL,
-  READY_SECONDS,
-  REPLICAS,
-  TERMINATION_SECONDS,
-  type Pool,
-} from "./field.ts";
+import { Field, POOL_LABEL, type Pool } from "./field.ts";
 import type { DrainJob, DrainJobReport } from "./worker.ts";
 
 type Tool = "ours" | "kubectl";

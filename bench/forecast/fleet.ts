@@ -1,7 +1,7 @@
 /** A cluster on paper: nodes, Deployments of 20 dealt out over them, and a budget for each. */
 import { desiredHealthy } from "../../analysis/budgets.ts";
 import type { BudgetFacts, Inventory, NodeFacts, PodFacts, WorkloadFacts } from "../../analysis/inventory.ts";
-import { MAX_UNAVAILABLE, REPLICAS } from "../drain/field.ts";
+import { MAX_UNAVAILABLE, REPLICAS } from "../shape.ts";
 
 export function fleet(nodeCount: number, podCount: number): Inventory {
   const nodes = Array.from({ length: nodeCount }, (_, index) => node(`node-${index}`));

@@ -14,13 +14,19 @@ export interface Buckets {
   readonly refuse: readonly PodDecision[];
 }
 
+interface Indexed {
+  readonly byNode: ReadonlyMap<string, readonly PodFacts[]>;
+  /** By `namespace/name`. */
+  readonly budgets: ReadonlyMap<string, BudgetFacts>;
+}
+
 export class DrainView {
   /** As it was at the start: owners of pods do not change while a drain goes on. */
   readonly start: Inventory;
   readonly #pods: LiveCollection<PodFacts>;
   readonly #budgets: LiveCollection<BudgetFacts>;
   readonly #decisions = new WeakMap<PodFacts, PodDecision>();
-  #index: { byNode: Map<string, PodFacts[]>; budgets: Map<string, BudgetFacts> } | undefined;
+  #index: Indexed | undefined;
   /** Which budgets, as `namespace/name`, are on a pod: holds for as long as no selector changes, whatever the statuses do. */
   #covered = new WeakMap<PodFacts, readonly string[]>();
   #selectors: { fingerprint: string; index: BudgetIndex } | undefined;
@@ -126,7 +132,7 @@ export class DrainView {
     };
   }
 
-  #indexed(): NonNullable<typeof this.#index> {
+  #indexed(): Indexed {
     if (this.#index === undefined) {
       const byNode = new Map<string, PodFacts[]>();
       for (const pod of this.#pods.items.values()) {

@@ -91,12 +91,17 @@ export class Bench {
     await this.#write();
   }
 
+  /** Prefix that runs a command on the lab's machine `{node}`, as ssh would on a real one. */
+  get onNode(): string[] {
+    return ["lab/bin/on-node", "--lab", path.join(this.options.dir, "cluster"), "{node}", "--"];
+  }
+
   preview(stage?: string): Promise<EngineResult> {
-    return this.#at(stage, () => this.engine.preview({ policyPacks: this.options.policyPacks }));
+    return this.#at(stage, () => this.engine.startPreview({ policyPacks: this.options.policyPacks }));
   }
 
   up(stage?: string): Promise<EngineResult> {
-    return this.#at(stage, () => this.engine.up({ policyPacks: this.options.policyPacks }));
+    return this.#at(stage, () => this.engine.startUp({ policyPacks: this.options.policyPacks }));
   }
 
   async startUp(stage: string): Promise<EngineRun> {
@@ -110,9 +115,21 @@ export class Bench {
       await rm(path.join(this.options.project, this.options.dir), { recursive: true, force: true });
   }
 
-  async #at(stage: string | undefined, run: () => Promise<EngineResult>): Promise<EngineResult> {
+  async #at(stage: string | undefined, start: () => EngineRun): Promise<EngineResult> {
     if (stage !== undefined) await this.setStage(stage);
-    return await run();
+    const { signal } = this.options;
+    signal?.throwIfAborted();
+    const run = start();
+    // Ctrl-C reaches pulumi by the terminal; a SIGTERM to the rehearsal alone does not.
+    const stop = (): void => {
+      run.kill("SIGINT");
+    };
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      return await run.result;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
   }
 
   async #write(): Promise<void> {

@@ -40,7 +40,8 @@ async function main(): Promise<number> {
   const project = path.resolve(import.meta.dirname, "../..");
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.once(name, () => {
+    // Not `once`: without a listener the next signal, or a library that raises this one again, would end all at once.
+    process.on(name, () => {
       stop.abort(new Error(`stopped by ${name}`));
     });
   }

@@ -22,10 +22,7 @@ export function upgradeConfig(bench: Bench, overrides: StackConfigValues = {}): 
         cert: relative(lab.etcd.cert, options.project),
         key: relative(lab.etcd.key, options.project),
       },
-      machine: {
-        exec: ["lab/bin/on-node", "--lab", relative(lab.dir, options.project), "{node}", "--"],
-        timeoutSeconds: 120,
-      },
+      machine: { exec: bench.onNode, timeoutSeconds: 120 },
       skewTemplate: "lab/fixtures/skew-template.yaml",
       verify: { successes: 3, intervalSeconds: 0.5, timeoutSeconds: 60, gateTimeoutSeconds: 30 },
       ...overrides,

@@ -12,8 +12,10 @@ import type { StageFrame } from "../frame.ts";
 import type { PlanMaker } from "../plan.ts";
 import type { Stage } from "../stage.ts";
 import { settle, type Settings } from "./settings.ts";
-import { drainAllowed, stageLabels, upgradeStages } from "./stages.ts";
+import { drainAllowed, FIRST_STAGE, stageLabels, upgradeStages } from "./stages.ts";
 import { answerTemplate } from "../../config/skew-template.ts";
+
+export { FIRST_STAGE };
 
 export const makeUpgradePlan: PlanMaker = (config, facts) => {
   const settled = settle(config.upgrade, facts);
@@ -44,7 +46,7 @@ function compose(frame: StageFrame, settings: Settings, etcd: Readonly<Record<st
   const { config, controlPlane, rollout } = settings;
   const { drill } = config;
   switch (frame.stage.name) {
-    case "inventory":
+    case FIRST_STAGE:
       frame.command("inventory", {});
       return;
     case "budget": {

@@ -6,6 +6,9 @@ import type { CarriedFacts } from "../facts.ts";
 import type { Stage } from "../stage.ts";
 import { rolloutBefore, type Settings } from "./settings.ts";
 
+/** Takes the inventory that all later stages are bound to. */
+export const FIRST_STAGE = "inventory";
+
 const SNAPSHOT_IS_THE_WAY_BACK =
   "none by Kubernetes, which supports no downgrade: restore the etcd snapshot taken in this stage (docs/upgrade.md, 'The way back')";
 
@@ -99,7 +102,7 @@ export function upgradeStages(settings: Settings, facts: CarriedFacts): readonly
 
   return [
     {
-      name: "inventory",
+      name: FIRST_STAGE,
       does: "Reads the versions of the API server and of every kubelet, and binds the plan to this cluster's and its nodes' identities.",
       gate: [
         {

@@ -33,7 +33,7 @@ function compose(stage: string, more: Partial<StageRecord> = {}): ReturnType<typ
   return known;
 }
 
-async function composeAnew(stage: string, more: Partial<StageRecord>) {
+async function composeAnew(stage: string, more: Partial<StageRecord>, settled = false) {
   const record: StageRecord = {
     stack: STACK,
     plan: "upgrade",
@@ -45,7 +45,15 @@ async function composeAnew(stage: string, more: Partial<StageRecord>) {
     ...more,
   };
   const { made: outputs, declared } = await declare(() =>
-    composeStack({ config, stack: STACK, plan, target: STAGES.indexOf(stage), record, facts: lab }),
+    composeStack({
+      config,
+      stack: STACK,
+      plan,
+      target: STAGES.indexOf(stage),
+      settled,
+      record,
+      facts: lab,
+    }),
   );
   return { outputs, declared, commands: commandsOf(declared), resources: resourcesOf(declared) };
 }
@@ -264,6 +272,22 @@ describe("on the way back", () => {
     for (const one of commands.filter((command) => command.name.startsWith("undo-"))) {
       const { artefacts, listNamespace } = one.document.spec;
       expect(artefacts === false || listNamespace === null, one.name).toBe(true);
+    }
+  });
+});
+
+const partial = (record: Partial<StageRecord>): Partial<StageRecord> => record;
+
+describe("a settled stack", () => {
+  it.each([
+    ["entered", partial({})],
+    ["returned to", partial({ came: "back", undone: ["uncordon", "drain"] })],
+  ])("runs nothing again, whatever a setting says now, where the stage was %s", async (_, more) => {
+    const { commands } = await composeAnew("cordon", more, true);
+    expect(commands.length).toBeGreaterThan(0);
+    for (const { document, declared } of commands) {
+      expect(document.history, declared.name).toBe(true);
+      expect(declared.ignoreChanges, declared.name).toContain("stdin");
     }
   });
 });

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { uncordon } from "../../cluster/actions.ts";
 import { openCluster } from "../../cluster/connect.ts";
 import type { Entry } from "../../commands/drain/journal.ts";
 import type { Bench } from "../../lab/rehearsal/bench.ts";
@@ -142,6 +143,24 @@ describe("drain", () => {
     const output = await readFile(outFile(bench, "drain.txt"), "utf8");
     expect(output.match(/^evicting pod /gm)).toHaveLength(before.length);
     expect(output.match(/^pod\/.* evicted$/gm)).toHaveLength(before.length);
+  });
+
+  it("a setting that is changed at rest makes nothing run again", async () => {
+    await bench.configure(
+      upgradeConfig(bench, {
+        drill: { node: "lab-node-1", replicas: 12, minAvailable: 11 },
+        drain: { readySeconds: 4, timeoutSeconds: 121 },
+      }),
+    );
+    const before = await acceptedEvictions();
+    const api = openCluster(bench.lab);
+    await uncordon(api, "lab-node-1");
+    for (const result of [await bench.preview("drain"), await bench.up("drain")]) {
+      expect(result.code, said(result)).toBe(0);
+      expect(changes(result), said(result)).toEqual([]);
+    }
+    expect((await live(bench)).nodes.find((node) => node.name === "lab-node-1")?.unschedulable).toBe(false);
+    expect(await acceptedEvictions()).toBe(before);
   });
 
   it("went at the pace of the budget: never more than one of the twelve away", async () => {

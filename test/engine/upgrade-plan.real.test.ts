@@ -296,6 +296,9 @@ describe("plan upgrade, stage by stage", () => {
 
   it("kill -9 of pulumi in the middle of a node's upgrade, the documented recovery, and the same end", async () => {
     await enter("canary");
+    // Nobody cuts an installation short; this one never ends by itself, so its time limit has to.
+    const machine = { exec: bench.onNode, timeoutSeconds: 20 };
+    await bench.configure(upgradeConfig(bench, { machine }));
     await setFaults(bench, [{ node: "lab-node-1", command: "^apt-get install -y kubelet", action: "hang" }]);
     const run = await bench.startUp("batch1");
     await expect

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { StageRecord } from "../../analysis/stage-record.ts";
-import { clusterFindings, nextRecord, positionOf, recordFindings } from "../../plans/position.ts";
+import {
+  clusterFindings,
+  lostRecordFindings,
+  nextRecord,
+  positionOf,
+  recordFindings,
+} from "../../plans/position.ts";
 import type { Transition } from "../../plans/transition.ts";
 import { lab } from "./settings.ts";
 import { plan } from "./stages.ts";
@@ -108,5 +114,19 @@ describe("whose cluster it is", () => {
     });
     expect(finding?.message).toContain("cluster other-uid");
     expect(finding?.message).toContain("cluster cluster-uid");
+  });
+});
+
+describe("a record that somebody removed", () => {
+  it("is told, with what to do when the engine fails on it", () => {
+    const own = { stage: "drain", attempt: 4, facts: null };
+    expect(lostRecordFindings(own, null)).toEqual([
+      expect.objectContaining({
+        code: "RECORD-LOST",
+        severity: "warn",
+        message: expect.stringContaining("'drain'") as string,
+      }),
+    ]);
+    expect(lostRecordFindings({ ...own, stage: null }, null)).toEqual([]);
   });
 });

@@ -78,6 +78,7 @@ export async function program(stage: string, options: ProgramOptions = {}): Prom
       plan: made.plan,
       target,
       record,
+      settled: false,
       facts,
     });
     await Promise.all([settled(outputs.stage), settled(outputs.evidence)]);

@@ -2,7 +2,8 @@ import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { outFindings } from "../../config/out.ts";
+import type { UpgradeConfig } from "../../config/upgrade.ts";
+import { etcdFileFindings, outFindings } from "../../config/files.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -40,5 +41,29 @@ describe("the folder of artefacts", () => {
     });
     expect(finding?.message).toContain("is not a folder");
     expect(finding?.message).toContain(of(file));
+  });
+});
+
+describe("the files that etcdctl authenticates with", () => {
+  it("are there, or are told one by one", () => {
+    const etcd = {
+      endpoints: ["https://127.0.0.1:2379"],
+      cacert: "package.json",
+      cert: "no/cert",
+      key: "no/key",
+    };
+    const config = { etcd: { ...etcd, maxSnapshotAgeMinutes: 30 } } as UpgradeConfig;
+    const half = {
+      etcd: { endpoints: etcd.endpoints, cacert: "package.json", cert: "package.json" },
+    } as unknown as UpgradeConfig;
+    expect(etcdFileFindings(half)).toEqual([
+      expect.objectContaining({ subject: "cluster-migration:upgrade.etcd.key" }),
+    ]);
+    expect(
+      etcdFileFindings(config).map(({ code, subject, message }) => `${code} ${subject} ${message}`),
+    ).toEqual([
+      "ETCD-FILE cluster-migration:upgrade.etcd.cert there is no file 'no/cert'",
+      "ETCD-FILE cluster-migration:upgrade.etcd.key there is no file 'no/key'",
+    ]);
   });
 });
