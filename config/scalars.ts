@@ -65,12 +65,9 @@ export const Argv = ruled(
   z
     .array(
       ruled(
-        z
-          .string()
-          .min(1)
-          .refine(knowsPlaceholders, {
-            error: "placeholders are {node}, {version} and {package}: another reaches the machine as it is",
-          }),
+        z.string().min(1).refine(knowsPlaceholders, {
+          error: "placeholders are {node}, {version} and {package}: another reaches the machine as it is",
+        }),
         `an argument of a command; placeholders are ${PLACEHOLDERS.map((name) => `{${name}}`).join(", ")}`,
         "remove it, give it a value, or correct the placeholder",
       ),
