@@ -29,19 +29,10 @@ the start of each bench is written beside them.
 const NAMES = ["drain", "forecast", "preview", "drain-200"] as const;
 type Name = (typeof NAMES)[number];
 
+const stop = new AbortController();
+
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      only: { type: "string", multiple: true, default: [] },
-      full: { type: "boolean", default: false },
-      nodes: { type: "string", default: "20" },
-      pods: { type: "string", default: "300" },
-      pairs: { type: "string", default: "2" },
-      rounds: { type: "string", default: "5" },
-      out: { type: "string", default: "out" },
-      help: { type: "boolean", default: false },
-    },
-  });
+  const values = readArguments();
   if (values.help) {
     process.stdout.write(HELP);
     return 0;
@@ -53,10 +44,9 @@ async function main(): Promise<number> {
     throw new UsageError(`--pods ${pods}: Deployments have 20 pods each, so give a multiple of 20`);
   const chosen = choose(values.only, values.full);
 
-  const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(name, () => {
-      stop.abort(new Error(`stopped by ${name}`));
+    process.once(name, () => {
+      stop.abort(new Error(`stopped by ${name}; what was measured until then is in ${values.out}`));
     });
   }
   const project = path.resolve(import.meta.dirname, "..");
@@ -96,6 +86,25 @@ async function main(): Promise<number> {
 
 class UsageError extends Error {}
 
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        only: { type: "string", multiple: true, default: [] },
+        full: { type: "boolean", default: false },
+        nodes: { type: "string", default: "20" },
+        pods: { type: "string", default: "300" },
+        pairs: { type: "string", default: "2" },
+        rounds: { type: "string", default: "5" },
+        out: { type: "string", default: "out" },
+        help: { type: "boolean", default: false },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}; --help lists the options`);
+  }
+}
+
 function count(flag: string, text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1) throw new UsageError(`${flag} ${text}: a whole number from 1`);
@@ -112,7 +121,9 @@ function choose(only: readonly string[], full: boolean): readonly Name[] {
 
 try {
   process.exitCode = await main();
-} catch (error) {
+} catch (caught) {
+  // Whatever an abort made fail: the reason is the signal.
+  const error: unknown = stop.signal.aborted ? stop.signal.reason : caught;
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = error instanceof UsageError ? 2 : 1;
+  process.exitCode = stop.signal.aborted ? 130 : error instanceof UsageError ? 2 : 1;
 }

@@ -57,6 +57,20 @@ export async function takeBack(
   replaced: readonly { readonly name: ControlPlaneComponent; readonly from: Program }[],
 ): Promise<void> {
   for (const { name, from } of [...replaced].reverse()) await restartAs(layout, name, from);
+  await revive(layout);
+}
+
+/**
+ * Starts again what has ended meanwhile: a controller that cannot renew its leader's lease for ten seconds exits, and on
+ * a busy machine an API server may take that long to come back. The kubelet does this for static pods.
+ */
+async function revive(layout: Layout): Promise<void> {
+  for (const name of CONTROL_PLANE) {
+    const id = await processOf(layout, name);
+    if (id === undefined || !(await isAlive(id))) {
+      await restartAs(layout, name, (await requireState(layout)).components[name]);
+    }
+  }
 }
 
 async function restartAs(layout: Layout, name: ControlPlaneComponent, program: Program): Promise<void> {
