@@ -110,7 +110,15 @@ describe("drain", () => {
   it("does not let the stack be destroyed between two stages", async () => {
     const before = await onNode1();
     // As people run it: with the preview, which fails before anything is deleted.
-    const destroyed = await bench.engine.run(["destroy", "--yes", "--stack", "lab"]);
+    const { stack, configFile = "" } = bench.engine.options;
+    const destroyed = await bench.engine.run([
+      "destroy",
+      "--yes",
+      "--stack",
+      stack,
+      "--config-file",
+      configFile,
+    ]);
     expect(destroyed.code).not.toBe(0);
     expect(said(destroyed)).toContain("protect");
     expect(await onNode1()).toEqual(before);
