@@ -9,6 +9,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { ApiError, type Api } from "./api.ts";
+import { lives } from "./pid.ts";
 
 const PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 const NAME = "cluster-migration";
@@ -93,15 +94,6 @@ function isFree(lease: Lease, unchangedMs: number): boolean {
   if (Date.now() > renewed + duration * OLD_BY_ANY_CLOCK) return true;
   const [host, pid] = holder.split("/");
   return host === hostname() && !lives(Number(pid));
-}
-
-function lives(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
 
 async function tryWrite(api: Api, current: Lease | null, identity: string): Promise<boolean> {

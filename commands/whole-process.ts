@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 import { appendFile, mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { lives } from "../cluster/pid.ts";
 import { pause, throwIfStopped } from "./context.ts";
 import { writeWhole } from "./files.ts";
 import { ProcessError } from "./process.ts";
@@ -93,9 +94,9 @@ export async function awaitLeftOver(options: WholeOptions): Promise<void> {
   if (text === null) return;
   const left = JSON.parse(text) as Note;
   const deadline = Date.parse(left.since) + options.timeoutSeconds * 1_000;
-  const lives = async (): Promise<boolean> => isAlive(left.pid) && (await startOf(left.pid)) === left.started;
-  if (await lives()) options.line(`waiting: '${left.command}' of an earlier run is still at work`);
-  while (await lives()) {
+  const atWork = async (): Promise<boolean> => lives(left.pid) && (await startOf(left.pid)) === left.started;
+  if (await atWork()) options.line(`waiting: '${left.command}' of an earlier run is still at work`);
+  while (await atWork()) {
     if (Date.now() > deadline) endGroup(left.pid);
     await pause(LOOK_MS, options.signal);
   }
@@ -127,15 +128,6 @@ function endGroup(pid: number): void {
   setTimeout(() => {
     send("SIGKILL");
   }, GRACE_MS).unref();
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
 
 /** Field 22 of /proc/PID/stat, proc(5): clock ticks from boot to the start of the process. Zombies count as ended. */
